@@ -29,14 +29,18 @@ Measured with {versions}.
 ## What the figures are
 
 Errors are in units in the last place of the right result; 0.5 is the error of the nearest float. {exhaustive}
-For float64, {double} operands of each function (fewer for `erf` and `erfc`) were drawn from all exponents and
-compared with 80-bit arithmetic, some thousands of them with mpmath. *Promised* is what the tests hold the function
-to; `fmod` and whatever is not listed is exact. The error of `logaddexp` counts where the result is beyond ±1; near 0
-it cancels.
+For float64, {double} operands of each function (fewer for `erf`, `erfc` and special functions) were drawn from all
+exponents and compared with 80-bit arithmetic, some thousands of them with mpmath. *Promised* is what the tests hold the
+function to; `fmod` and whatever is not listed is exact.
+
+Where terms cancel, the unit is that of something larger than the result: of 1 for `logaddexp`, `j0` and `j1`, which
+oscillate about 0; of the larger of 1 and what is reflected for `lgamma` and `digamma` left of 0, which have a zero next
+to each pole. Right of 0, also near their zeros, these two are as accurate relative to themselves.
 
 Subnormal operands and results are right, exponentials vanish gradually, and infinities, NaN, and zeros of either sign
-give what NumPy gives. `sin`, `cos` and `tan` are as accurate at 10³⁰ as at 1: the product with 2/π is taken in
-integers, for every operand alike, which is why they take longer.
+give what NumPy gives, and SciPy for special functions; but `erfinv` and `i1e` keep the sign of a zero, `lgamma` of a
+subnormal number is finite, and `sinc` of a number beyond 10³⁰⁷ is 0. `sin`, `cos` and `tan` are as accurate at 10³⁰ as
+at 1: the product with 2/π is taken in integers, for every operand alike, which is why they take longer.
 
 Times are nanoseconds per element for {size} elements in cache, one thread, the least of {rounds} rounds in which the
 subjects took turns. *Numba math* is Numba's own `math.exp` and so on in the same loop, which calls the system's

@@ -19,18 +19,20 @@ import numpy as np
 
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.expr.primitives.table import PRIMITIVES
+from tests.backends.vmath.oracles import MPMATH
 
 # Any, throughout: compiled functions and arrays of either dtype.
 
+SPECIAL = tuple(MPMATH)
 UNARY = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan",
     "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "sigmoid", "softplus",
-    "erf", "erfc",
+    "erf", "erfc", *SPECIAL,
 )  # fmt: skip
 BINARY = ("pow", "arctan2", "hypot", "logaddexp", "fmod")
 NAMES = UNARY + BINARY
 BLOCK = 1 << 16
-EXACT = 8192  # about how many operands are given to mpmath
+EXACT, EXACT_SPECIAL = 8192, 2048  # about how many operands are given to mpmath
 HAS_WIDE = np.finfo(np.longdouble).nmant >= 63  # 80-bit arithmetic, the reference for many samples of float64
 
 
@@ -57,31 +59,38 @@ def worst_of_float32(name: str, stride: int) -> Worst:
         wide = _values(name, np.float64, *(operand.astype(np.float64) for operand in operands))
         errors = np.empty(got.size)
         _errors(got, wide, wide.view(np.int64), np.empty(got.size, np.int64), errors)
-        found = _larger(found, _settled(name, errors, wide), operands)
+        found = _larger(found, _settled(name, errors, wide, operands), operands)
     return found
 
 
 def worst_of_float64(name: str) -> Worst:
     """Returns the largest error over drawn operands, against 80-bit arithmetic and, for some thousands, mpmath."""
     found = Worst(0.0, (), 0)
-    if HAS_WIDE and name not in ("erf", "erfc"):
+    if HAS_WIDE and name not in ("erf", "erfc", *SPECIAL):
         for operands in _drawn(64) if name in UNARY else _pairs(np.float64, 64):
             with np.errstate(all="ignore"):
                 wide = _wide(name, *(operand.astype(np.longdouble) for operand in operands))
             errors = _wide_errors(_values(name, np.float64, *operands), wide)
-            found = _larger(found, _settled(name, errors, wide), operands)
+            found = _larger(found, _settled(name, errors, wide, operands), operands)
     operands = next(_drawn(1) if name in UNARY else _pairs(np.float64, 1))
-    operands = tuple(operand[:: BLOCK // EXACT] for operand in operands)
+    operands = tuple(operand[:: BLOCK // (EXACT_SPECIAL if name in SPECIAL else EXACT)] for operand in operands)
     usable = np.logical_and.reduce([np.isfinite(operand) & (operand != 0) for operand in operands])
     operands = tuple(operand[usable] for operand in operands)
     got, exact = _values(name, np.float64, *operands), _exact(name, *operands)
     errors = np.array([_exact_error(a, b) for a, b in zip(got, exact, strict=True)])
-    return _larger(found, _settled(name, errors, np.array([float(b) for b in exact])), operands)
+    return _larger(found, _settled(name, errors, np.array([float(b) for b in exact]), operands), operands)
 
 
-def _settled(name: str, errors: Any, results: Any) -> Any:
-    """Returns the errors that count: near 0, logaddexp cancels, and is as good as its larger operand."""
-    return np.where(np.abs(results) > 1, errors, 0.0) if name == "logaddexp" else errors
+def _settled(name: str, errors: Any, results: Any, operands: tuple[Any, ...]) -> Any:
+    """Returns errors in the units that count: not of the result where what it is made of cancels."""
+    least = PRIMITIVES[name].least
+    if least is None:
+        return errors
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(results), least(*(operand.astype(np.float64) for operand in operands)))
+        counted = np.isfinite(size) & (size > 0) & np.isfinite(errors)
+        apart = np.frexp(np.where(counted, size, 1.0))[1] - np.frexp(np.where(counted, np.abs(results), 1.0))[1]
+        return np.where(counted, np.ldexp(errors, -apart), errors)
 
 
 def _larger(found: Worst, errors: Any, operands: tuple[Any, ...]) -> Worst:
@@ -220,6 +229,7 @@ def _exact(name: str, *operands: Any) -> list[Any]:
         "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
         "pow": lambda a, b: a**b,
         "fmod": lambda a, b: mpmath.mpf(math.fmod(a, b)),
+        **MPMATH,
     }  # fmt: skip
     return [_real(functions.get(name) or getattr(mpmath, name), values) for values in zip(*operands, strict=True)]
 

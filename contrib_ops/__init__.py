@@ -15,7 +15,11 @@ from contrib_ops.linear_algebra import eigh as eigh
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
+from contrib_ops.losses import negative_binomial_nll as negative_binomial_nll
+from contrib_ops.losses import probit_loss as probit_loss
 from contrib_ops.losses import soft_dtw as soft_dtw
+from contrib_ops.losses import student_t_nll as student_t_nll
+from contrib_ops.losses import von_mises_nll as von_mises_nll
 from contrib_ops.normalization import batch_norm as batch_norm
 from contrib_ops.normalization import rms_norm as rms_norm
 from contrib_ops.optimizers import fused_adamw as fused_adamw

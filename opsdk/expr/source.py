@@ -128,13 +128,16 @@ def _once(name: str, text: str) -> str:
 
 
 def public_functions(primitive: Primitive) -> str:
-    """Returns C source of a primitive as functions of its own name, of floats with an `f` behind it, as in <math.h>."""
+    """Returns C source of a primitive as functions of its own name, of floats with an `f` behind it.
+
+    Those of vmath have `vmath_` in front, since <math.h> has some of their names.
+    """
     root = Node(primitive.name, tuple(Node("input", (), name) for name in primitive.operands), None, primitive.gives)
     expression = Expression(primitive.operands, (), (root,))
     texts = []
     for real, ending in (("double", ""), ("float", "f")):
-        function = _function(expression, f"{primitive.function}{ending}", real)
-        texts.append(prelude([root], real) + _once(f"function_{primitive.function}{ending}", function))
+        name = f"{'' if primitive.public else 'vmath_'}{primitive.function}{ending}"
+        texts.append(prelude([root], real) + _once(f"function_{name}", _function(expression, name, real)))
     return "".join(texts)
 
 

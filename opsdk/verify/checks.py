@@ -27,6 +27,7 @@ CHECKS = (
     "value",
     "repeats",
     "linear",
+    "accuracy",
     "layout",
     "mask",
     "materialize",
@@ -42,10 +43,10 @@ CHECKS = (
 
 # A fault before those that may follow from it.
 _GRAVITY = (
-    *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "value", "layout"),
+    *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "accuracy", "value", "layout"),
     *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
-_NUMBERS = _GRAVITY.index("value")  # what comes before keeps an op from being judged at all
+_NUMBERS = _GRAVITY.index("accuracy")  # what comes before keeps an op from being judged at all
 _FOLLOWING = {
     "dynamic": "on tensors",
     "recorded": "on tensors",

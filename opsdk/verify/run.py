@@ -20,6 +20,7 @@ from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
+from opsdk.verify.kernels.primitives import check_primitives
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.parity import check_runtimes, check_second_order
@@ -157,6 +158,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
         return
     check_linear(session)
+    check_primitives(session)
     with _whole(session):
         check_layouts(session)
     check_whole_numbers(session)

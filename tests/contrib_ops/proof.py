@@ -20,6 +20,8 @@ SLOW = {
     "contrib::padded_from_ragged",
     "contrib::ragged_from_padded",
     "contrib::lsq_gradients",
+    "contrib::negative_binomial_nll",
+    "contrib::probit_loss",
     "contrib::roi_align",
     "contrib::rotary_embedding",
     "contrib::scatter_max",
@@ -32,7 +34,9 @@ SLOW = {
     "contrib::soft_dtw",
     "contrib::spline",
     "contrib::spline_values",
+    "contrib::student_t_nll",
     "contrib::topk_straight_through",
+    "contrib::von_mises_nll",
     "contrib::unique",
 }
 

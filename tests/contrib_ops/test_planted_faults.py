@@ -63,7 +63,6 @@ FAULTS = {
         ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
     ],
     "learned_step": [
-        ("quantization/learned_step.py", "2 ** (bits - 1) - 1) if signed", "2 ** (bits - 1)) if signed"),
         ("quantization/learned_step.py", "quant_max=highest, grad_factor=factor", "quant_max=highest, grad_factor=1.0"),
         ("quantization/learned_step.py", "quant_min=lowest", "quant_min=lowest + 1"),
     ],

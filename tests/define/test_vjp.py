@@ -72,6 +72,19 @@ def test_variables_give_variables_that_can_be_differentiated():
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
+def test_inputs_that_depend_on_one_another_are_inputs_each():
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    _, (first, second) = opsdk.vjp(lambda a, b: a * b, [x, x * 2.0], V)
+    np.testing.assert_allclose([first.numpy(), second.numpy()], [V * 2 * X, V * X])
+    _, (first, second) = opsdk.vjp(lambda a, b: a * b * b, [x, x], V)
+    np.testing.assert_allclose([first.numpy(), second.numpy()], [V * X * X, V * 2 * X * X])
+    with static.program_guard(static.Program()):
+        v = static.data("v", [2], "float64")
+        _, gradients = opsdk.vjp(lambda a, b: a * b, [v, v * 2.0], V)
+        found = static.Executor().run(feed={"v": X}, fetch_list=list(gradients))
+    np.testing.assert_allclose(found, [V * 2 * X, V * X])
+
+
 def test_in_a_program_what_the_function_makes_of_nothing_belongs_to_it():
     with static.program_guard(static.Program()):
         x = static.data("x", [2], "float64")

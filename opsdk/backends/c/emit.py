@@ -45,8 +45,9 @@ static inline int64_t opsdk_broadcast(const DLTensor *of, const DLTensor *like, 
 def c_source(op: Op | Callable[..., Any], dtypes: Sequence[str] = ("float32", "float64")) -> str:
     """Returns C source: of an op what `op.kernel("cpu", language="c", source=...)` takes, of a primitive its functions.
 
-    Those of a primitive are called like it, and with an `f` behind it for floats, as the functions of <math.h> are.
-    They stand in front of a kernel that calls them; what several of them need may be repeated.
+    Those of a primitive are called like it, with an `f` behind it for floats, as the functions of <math.h> are; of
+    `vmath.erfcx` they are `vmath_erfcx` and `vmath_erfcxf`. They stand in front of a kernel that calls them; what
+    several of them need may be repeated.
 
     Args:
         op: an op made with `opsdk.elementwise`, or the gradient of one; or a function of `opsdk.vmath`, or one that

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import CompileError, DTypeError
 from opsdk.expr.node import topological
 from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -126,6 +126,12 @@ def kernel_of(source: str, name: str, computed: np.dtype[Any], stored: np.dtype[
         stored: that of the results.
         scalar: the text of what the kernel calls `scalar`, which defines `<name>_scalar` and uses the same names.
     """
+    for each in list(PRIMITIVES.values()):
+        if each.is_foreign and each.name in source + scalar:
+            raise CompileError(
+                f"CUDA kernel {name}: expected primitives that a device computes, got {each.function!r}, whose body is "
+                "C; write its body with vmath"
+            )
     names: dict[str, Any] = {
         **functions(computed.name),
         "cuda": numba_cuda("CUDA kernel"),

@@ -23,6 +23,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.expr.count import cost
 from opsdk.expr.exact import check_whole
+from opsdk.expr.node import DIGEST, topological
 from opsdk.expr.row.row import COLUMN, FULL
 from opsdk.expr.scalar import MOST_COMBINATIONS, Static, static_of
 from opsdk.expr.trace import Expression
@@ -89,6 +90,8 @@ class Code:
         self.attrs = expression.attrs
         self.ns = _NS_PER_COST * cost(expression.wanted) + _NS_PER_TENSOR * len(self.pointers)
         self.shared_from = int(SHARED_FROM / self.ns)
+        if any(DIGEST in node.op for node in topological(expression.wanted)):
+            slow("opsdk.backends.vmath.foreign").provide(expression.wanted)
         self.image = self._loaded()
         self.address = self.image.addresses[self.name]
         self.call: Any = ffi().cast(PROTOTYPE, self.address)

@@ -20,6 +20,7 @@ from numba.np import numpy_support
 
 from opsdk.backends.native import intrinsics
 from opsdk.backends.vmath.table import numba_functions
+from opsdk.define.identity.referents import with_inner
 
 # A product and a sum may become one instruction. Nothing else: NaN, infinity and -0 are values, an order is an order.
 FASTMATH = frozenset({"contract"})
@@ -148,8 +149,10 @@ def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtyp
         attrs: how many numbers it takes.
         real: the dtype that it computes in.
     """
+    code = compile(text, f"<opsdk kernel {name}>", "exec")  # our own printer wrote it
+    called = [each for inner in with_inner(code) for each in inner.co_names]
     names: dict[str, Any] = {
-        **numba_functions(real),
+        **numba_functions(real, called),
         "real": real.type,
         "inf": np.inf,
         "nan": np.nan,
@@ -168,7 +171,7 @@ def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtyp
         "to_bfloat16": intrinsics.to_bfloat16,
         "inexact": intrinsics.inexact,
     }
-    exec(compile(text, f"<opsdk kernel {name}>", "exec"), names)  # our own printer wrote it
+    exec(code, names)
     stored = [_STORED.get(dtype) or numpy_support.from_dtype(np.dtype(dtype)) for dtype in dtypes]
     pointers = [types.CPointer(kind) for kind in stored]
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * attrs)

@@ -30,6 +30,7 @@ from numba.core.registry import cpu_target
 
 from opsdk.define.identity.digest import digest_of
 from opsdk.define.identity.referents import reads_of, texts_of, with_inner
+from opsdk.expr.primitives.function import is_foreign
 
 # Libraries that a version, or the hash of sources that goes into every key, stands for.
 _STOCK = frozenset({"builtins", "cmath", "llvmlite", "math", "numba", "numba_cuda", "numpy", "operator"})
@@ -117,6 +118,8 @@ class Reading:
         if _is_stock(value):
             return f"{value.__module__}:{value.__name__}{self._overloads(value)}"
         if isinstance(value, FunctionType):
+            if is_foreign(value):
+                self._give_up(f"{value.__name__}, whose code is in a C library")
             if value not in self._compiled:
                 self._refuse_lookups(value)
             return f"{self._function(value)}{self._overloads(value)}"

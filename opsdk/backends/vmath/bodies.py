@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.vmath.foreign import function
 from opsdk.backends.vmath.instructions import horner, inline
 from opsdk.expr.node import Node, rewritten, topological
 from opsdk.expr.primitives.entry import PRIMITIVES, Primitive
@@ -25,10 +26,12 @@ def add(table: dict[str, Any], primitive: Primitive, real: type[Any]) -> None:
 
     Args:
         table: functions by name of a primitive, of one dtype.
-        primitive: one with a body.
+        primitive: one that is an expression of others, or has its body in C.
         real: NumPy's type of that dtype.
     """
-    assert primitive.body is not None
+    if primitive.body is None:
+        table[primitive.name] = function(primitive, real)
+        return
     for node in topological([primitive.body.root]):
         if node.args and node.op not in table:
             add(table, PRIMITIVES[node.op], real)

@@ -56,7 +56,7 @@ def _register(public: Callable[..., Any], primitive: Primitive) -> None:
         dtype = _computed_in(primitive.takes, operands)
         if dtype is None:
             return None
-        function = numba_functions(dtype)[primitive.name]
+        function = numba_functions(dtype, [primitive.name])[primitive.name]
         casts = [np.bool_ if kind == BOOL else dtype.type for kind in primitive.takes]
         result = np.bool_ if primitive.gives == BOOL else dtype.type
         kinds = [_ARRAY if isinstance(operand, types.Array) else _NUMBER for operand in operands]

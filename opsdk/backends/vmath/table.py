@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from opsdk.expr.primitives.entry import PRIMITIVES
 _growing = threading.RLock()
 
 
-def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
+def numba_functions(dtype: np.dtype[Any], wanted: Iterable[str] = ()) -> dict[str, Any]:
     """Returns, by name of a primitive, a Numba dispatcher that is inlined where it is called.
 
     Args:
         dtype: float32 or float64. The functions take scalars of exactly that type, and booleans as conditions.
+        wanted: names of functions that have to be among them: those whose body is C are compiled where they are used.
 
     Raises:
         DTypeError: there are no functions of that dtype.
@@ -33,11 +35,14 @@ def numba_functions(dtype: np.dtype[Any]) -> dict[str, Any]:
     if name not in tables:
         raise DTypeError(f"vmath: expected float32 or float64, got {name}; compute in float32 and round the result")
     table = tables[name]
-    if any(each.body is not None and each.name not in table for each in list(PRIMITIVES.values())):
+    if any(each.name not in table for each in list(PRIMITIVES.values())):
         with _growing:
             for each in list(PRIMITIVES.values()):
-                if each.body is not None and each.name not in table:
+                if each.name not in table and not each.is_foreign:
                     slow("opsdk.backends.vmath.bodies").add(table, each, np.dtype(dtype).type)
+    with _growing:
+        for own in [PRIMITIVES[called] for called in wanted if called in PRIMITIVES and called not in table]:
+            table[own.name] = slow("opsdk.backends.vmath.foreign").function(own, np.dtype(dtype).type)
     return dict(table)
 
 

@@ -248,6 +248,8 @@ def _rate(node: Node, known: Mapping[Node, Any], given: Sequence[Any]) -> Any:
         dtype = np.result_type(*of)
         _, (rate,) = rates([body.root], dict(zip(names, of, strict=True)), dict(zip(names, given, strict=True)), dtype)
         return rate
+    if ROW_PRIMITIVES[node.op].is_foreign:  # of C nothing is known
+        return np.full(np.broadcast_shapes(*map(np.shape, [*of, *given])), np.nan)
     spread = np.broadcast_to(given[0], np.broadcast_shapes(np.shape(given[0]), of[0].shape))
     if node.op == "row_sum":
         return spread.sum(-1, keepdims=True)

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import DefinitionError
+from opsdk.expr.evaluate import evaluate
 from opsdk.expr.gradient.proof import Claim, refuted
 from opsdk.expr.node import Node
 from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.row.row import FULL
-from opsdk.expr.symbol import Symbol
+from opsdk.expr.symbol import Symbol, as_node
 
 Bounds = Mapping[str, tuple[float | None, float | None]]
 _TRIED = 400  # operands of which each dtype computes the value
 _SIZES = (1e-3, 30.0)  # of most of them
+_SLOPE = 1e-5  # of a derivative, by which differences of values may be off
 
 
 def check_derivative(primitive: Primitive, bounds: Bounds, subject: str) -> None:
@@ -32,6 +34,9 @@ def check_derivative(primitive: Primitive, bounds: Bounds, subject: str) -> None
         DefinitionError: numbers contradict it.
     """
     assert primitive.rule is not None
+    if primitive.is_foreign:
+        _check_slopes(primitive, bounds, subject)
+        return
     result = Node("input", (), "out" if "y" in primitive.operands else "y")
     operands = [Node("input", (), name) for name in primitive.operands]
     partials = primitive.rule(Symbol(result), *map(Symbol, operands))
@@ -51,6 +56,44 @@ def check_derivative(primitive: Primitive, bounds: Bounds, subject: str) -> None
     if wrong is not None:
         text = wrong.replace("derived gradient of", "expected the derivative of the body: with respect to", 1)
         raise DefinitionError(f"{subject}, derivative: {text}; mend it, or leave it out and the body is differentiated")
+
+
+def _check_slopes(primitive: Primitive, bounds: Bounds, subject: str) -> None:
+    """Checks the derivative of what is no expression by differences of its values.
+
+    Raises:
+        DefinitionError: they contradict it.
+    """
+    assert primitive.rule is not None
+    names = [Node("input", (), name) for name in ("out" if "y" in primitive.operands else "y", *primitive.operands)]
+    points = drawn(primitive.operands, bounds, 64)
+    with np.errstate(all="ignore"):
+        values = dict(zip([node.payload for node in names], [primitive.meaning(np, *points), *points], strict=True))
+        for at, partial in enumerate(primitive.rule(*map(Symbol, names))):
+            x = points[at]
+            step = 2.0**-13 * np.maximum(np.abs(x), 0.25)
+            near, far = (
+                (_moved(primitive, points, at, k * step) - _moved(primitive, points, at, -k * step)) / (2 * k * step)
+                for k in (1, 2)
+            )
+            expected, doubt = (4 * near - far) / 3, np.abs(near - far)
+            slope = Symbol(as_node(0.0 if partial is None else partial))
+            got = evaluate([slope.node], values, np)[0] + np.zeros_like(x)
+            judged = np.isfinite(expected) & np.isfinite(got)
+            wrong = judged & (np.abs(got - expected) > _SLOPE * np.maximum(np.abs(expected), 1e-3) + doubt)
+            if np.count_nonzero(wrong) >= 2:
+                worst = int(np.argmax(np.where(wrong, np.abs(got - expected), 0.0)))
+                told = ", ".join(f"{n}={float(p[worst])!r}" for n, p in zip(primitive.operands, points, strict=True))
+                raise DefinitionError(
+                    f"{subject}, derivative: with respect to {primitive.operands[at]!r} expected "
+                    f"{expected[worst]:.6g} by differences of its values, got {got[worst]:.6g}, at {told}; mend it"
+                )
+
+
+def _moved(primitive: Primitive, points: Sequence[np.ndarray], at: int, step: np.ndarray) -> np.ndarray:
+    """Returns the values where one operand is moved."""
+    moved = [point + step if place == at else point for place, point in enumerate(points)]
+    return np.asarray(primitive.meaning(np, *moved), np.float64)
 
 
 def check_accuracy(primitive: Primitive, bounds: Bounds, subject: str) -> None:

@@ -6,7 +6,7 @@ whoever needs it filled imports it there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ class Primitive:
         complex: what complex numbers are to it.
         origin: where its entry stands.
         public: the function of a user's own primitive.
+        domain: by name of an operand the bounds that a user's promise is about.
     """
 
     name: str
@@ -82,11 +83,17 @@ class Primitive:
     complex: str = VALUED
     origin: Origin | None = None
     public: Callable[..., Any] | None = None
+    domain: Mapping[str, tuple[float | None, float | None]] | None = None
 
     @property
     def arity(self) -> int:
         """The number of operands."""
         return len(self.operands)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is a user's with a body in C, which other languages call or have not."""
+        return self.public is not None and self.body is None
 
 
 PRIMITIVES: dict[str, Primitive] = {}

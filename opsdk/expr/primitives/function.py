@@ -39,6 +39,13 @@ def function_of(primitive: Primitive, module: str) -> Callable[..., Any]:
     return function
 
 
+def is_foreign(function: Callable[..., Any]) -> bool:
+    """Whether a function is that of a primitive whose body is C."""
+    if getattr(function, "__globals__", None) is not globals():
+        return False
+    return any(each.public is function and each.is_foreign for each in list(PRIMITIVES.values()))
+
+
 def apply(name: str, *operands: Any) -> Any:
     """Returns the value of a primitive; the node where an operand is a symbol."""
     if any(isinstance(operand, (Symbol, Node)) for operand in operands):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replaced
@@ -25,6 +26,7 @@ from opsdk.expr.symbol import Symbol, Written, as_node
 from opsdk.expr.trace import located
 
 _MOST_OPERANDS = 3
+_FOREIGN = 40  # what a call of a function costs that nothing is known of
 _RESULT = "y"  # what a derivative calls the result
 # By `namespace::name` whoever has it now, and who defined that.
 _HELD: dict[str, tuple[Primitive, str]] = REGISTRY.scoped_beside({})
@@ -43,6 +45,7 @@ def primitive(
     ulp: float | tuple[float, float] = ...,
     least: float | Callable[..., Any] = ...,
     numpy: Callable[..., Any] | None = ...,
+    c: str | None = ...,
     domain: Mapping[str, tuple[float | None, float | None]] | None = ...,
     name: str | None = ...,
     namespace: str | None = ...,
@@ -57,6 +60,7 @@ def primitive(
     ulp: float | tuple[float, float] = 4.0,
     least: float | Callable[..., Any] = 0.0,
     numpy: Callable[..., Any] | None = None,
+    c: str | None = None,
     domain: Mapping[str, tuple[float | None, float | None]] | None = None,
     name: str | None = None,
     namespace: str | None = None,
@@ -77,6 +81,9 @@ def primitive(
         least: of the operands, as float64 arrays, the size whose unit counts where the result is smaller; for a
             function whose terms cancel near its zeros. A number, or a function.
         numpy: says on NumPy arrays what is right, in place of the body: a second opinion, and the reference of ops.
+        c: the body in C instead: statements that return a `real`, which is float or double, from operands of that type;
+            functions of <tgmath.h> may be called. The function then says on NumPy arrays what is right, and the
+            derivative has to be given. Loops over it are not vectorised by Numba, and CUDA has none of it.
         domain: by name of an operand the least and the greatest value that the promise is about; None for no bound.
         name: where it is not the function's.
         namespace: where it is not the defining package.
@@ -106,14 +113,21 @@ def primitive(
         space = namespace_of(function) if namespace is None else namespace
         subject = f"primitive {f'{space}::{own}'!r}"
         operands = _operands(function, own, subject)
-        body = Body(lambda: function, operands, subject)
-        root = body.root  # read now, so that mistakes are told at their line
+        if c is not None and (derivative is None or numpy is not None):
+            raise DefinitionError(
+                f"{subject}: a body in C expected a derivative, which cannot be read from it, and its function to say "
+                f"what is right, got {'no derivative' if derivative is None else 'numpy= beside it'}; pass derivative="
+            )
+        body = None if c is not None else Body(lambda: function, operands, subject)
+        root = None if body is None else body.root  # read now, so that mistakes are told at their line
+        meaning = _as_numpy(function if numpy is None else numpy, body) if body is None or numpy is not None else body
         slopes = None if derivative is None else _slopes(derivative, operands, subject)
         promised = _promised(ulp, subject)
         bounds = _bounds(domain, operands, subject)
         digest = digest_of(
             f"{space}::{own}",
-            body.expression.text,
+            text_of(function) if body is None else body.expression.text,
+            c or "",
             "" if slopes is None else repr(slopes),
             repr((promised, sorted(bounds.items()))),
             "" if least == 0.0 else text_of(least),
@@ -124,17 +138,19 @@ def primitive(
             operands,
             (FLOAT,) * len(operands),
             FLOAT,
-            as_floats(body if numpy is None else _as_numpy(numpy, body), WHOLE),
-            rule=_by_chain(root, operands) if slopes is None else _rule(slopes, operands),
+            as_floats(meaning, WHOLE),
+            rule=_by_chain(root, operands) if slopes is None and root is not None else _rule(slopes or (), operands),
             doc=inspect.getdoc(function) or f"Returns {own} of {', '.join(operands)}.",
             function=own,
             c=f"opsdk_{own}{DIGEST}{digest}{{f}}({', '.join(f'{{{place}}}' for place in range(len(operands)))})",
+            c_source="" if c is None else _c_function(f"{own}{DIGEST}{digest}", operands, c),
             body=body,
-            cost=max(1, cost([root]) // 2),  # of several operations in one loop each is cheaper than alone
+            cost=_FOREIGN if root is None else max(1, cost([root]) // 2),  # in one loop each is cheaper than alone
             ulp=promised,
             least=_least(least),
             complex=REAL_ONLY,
             origin=origin_of(function),
+            domain=bounds,
         )
         return _admitted(made, f"{space}::{own}", function, bounds, is_given=slopes is not None, replace=replace)
 
@@ -172,7 +188,8 @@ def _admitted(
         enter(made)  # the checks compute with it; nobody else knows its name yet
         if is_given:
             check_derivative(made, bounds, subject)
-        check_accuracy(made, bounds, subject)
+        if made.body is not None:  # one in C is compiled when it is first used; `verify` judges it
+            check_accuracy(made, bounds, subject)
         if held is not None and by == owner and not replace:
             sys.stderr.write(f"{full} redefined ({origin} over {held.origin})\n")
         _HELD[full] = made, owner
@@ -253,11 +270,18 @@ def _by_chain(root: Node, operands: Sequence[str]) -> Callable[..., Any]:
     return rule
 
 
-def _as_numpy(function: Callable[..., Any], body: Body) -> Callable[..., Any]:
+def _c_function(name: str, operands: Sequence[str], statements: str) -> str:
+    """Returns the C function of a body, as a template of `real` and `f`."""
+    text = re.sub(r"\breal\b", "{real}", statements.replace("{", "{{").replace("}", "}}"))
+    given = ", ".join(f"{{real}} {each}" for each in operands)
+    return f"#include <tgmath.h>\nstatic inline {{real}} opsdk_{name}{{f}}({given}) {{{{\n{text}\n}}}}\n"
+
+
+def _as_numpy(function: Callable[..., Any], body: Body | None) -> Callable[..., Any]:
     """Returns a meaning that is a function's on NumPy's arrays, in their dtype, and the body's on others."""
 
     def meaning(xp: Any, *values: Any) -> Any:
-        if xp.__name__ != "numpy":
+        if xp.__name__ != "numpy" and body is not None:
             return body(xp, *values)
         made, dtypes = function(*values), [value.dtype for value in values if hasattr(value, "dtype")]
         return made.astype(xp.result_type(*dtypes), copy=False) if dtypes and hasattr(made, "astype") else made

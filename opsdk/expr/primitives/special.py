@@ -16,7 +16,7 @@ from opsdk.expr.primitives.body import Body
 from opsdk.expr.primitives.entry import PRIMITIVES, REAL_ONLY, WHOLE, Rule, primitive
 from opsdk.expr.symbol import Symbol, apply
 
-_TWO_OVER_ROOT_PI, _HALF_ROOT_PI = 1.1283791670955126, 0.886226925452758
+_HALF_ROOT_PI = 0.886226925452758
 _ROOT_TWO_OVER_PI, _ROOT_HALF = 0.7978845608028654, 0.7071067811865476
 
 
@@ -69,6 +69,15 @@ def _slope_of_sinc(order: int) -> str:
     return _member(name, "sinc.derivative", order, lambda n: lambda y, a: (apply(_slope_of_sinc(n + 1), a),), 40)
 
 
+def _integral(order: int) -> str:
+    """exp(x²) iⁿerfc x, of which the derivative is −2 (n + 1) times the next one."""
+
+    def rule(n: int) -> Rule:
+        return lambda y, a: (-2.0 * (n + 1) * apply(_integral(n + 1), a),)
+
+    return _member(f"i{order}erfcx", "normal.integral", order, rule, 60)
+
+
 def _j(order: int) -> str:
     """Jₙ(x)/xⁿ, of which the derivative is −x times the next one."""
     name = f"j{order}_over_x{order}"
@@ -98,6 +107,13 @@ def _one(x: Any) -> float:
     return 1.0
 
 
+def _slope_of_log_ndtr(y: Symbol, a: Symbol) -> tuple[Symbol]:
+    """The density over what the logarithm is of: each form where neither of its sides leaves the range."""
+    low = _ROOT_TWO_OVER_PI / apply("erfcx", -_ROOT_HALF * apply("minimum", a, 0.0))
+    high = 0.5 * _ROOT_TWO_OVER_PI * apply("exp", -0.5 * (a * a) - y)
+    return (apply("where", a < 0.0, low, high),)
+
+
 def _slope_of_i1e(y: Symbol, a: Symbol) -> tuple[Symbol]:
     return (apply(_i(1), a) + a * a * apply(_i(2), a) - apply("sign", a) * y,)
 
@@ -108,19 +124,19 @@ _special("lgamma",
     "gamma.lgamma", rule=lambda y, a: (apply("digamma", a),), cost=70, ulp=(7.5, 5.0), least=_reflected("lgamma"))
 _special("digamma",
     "Returns the derivative of log Γ(x). All x; ∓∞ at ±0, NaN at −1, −2 …. Derivative trigamma x.",
-    "gamma.digamma", rule=lambda y, a: (apply("trigamma", a),), cost=60, ulp=(6.0, 4.5), least=_reflected("digamma"))
+    "gamma.digamma", rule=lambda y, a: (apply("trigamma", a),), cost=60, ulp=(6.5, 4.5), least=_reflected("digamma"))
 _special("trigamma",
     "Returns the second derivative of log Γ(x). All x; ∞ at 0, −1, −2 …. Derivative polygamma of order 2.",
-    ("gamma.polygamma", 1), rule=lambda y, a: (apply(_polygamma(2), a),), cost=60, ulp=(7.0, 6.0))
+    ("gamma.polygamma", 1), rule=lambda y, a: (apply(_polygamma(2), a),), cost=60, ulp=(9.5, 7.0))
 _special("erfcx",
     "Returns exp(x²) erfc x. All x; ∞ below −26.6, of float32 below −9.4. Derivative 2xy − 2/√π.",
-    "normal.erfcx", rule=lambda y, a: (2.0 * (a * y) - _TWO_OVER_ROOT_PI,), cost=30, ulp=(5.5, 4.5))
+    "normal.erfcx", rule=lambda y, a: (-2.0 * apply(_integral(1), a),), cost=30, ulp=(6.5, 4.5))
 _special("erfinv",
     "Returns y with erf y = x. |x| ≤ 1; ±∞ at ±1, NaN outside. Derivative √π/2 exp(y²).",
     "normal.erfinv", rule=lambda y, a: (_HALF_ROOT_PI * apply("exp", y * y),), cost=36, ulp=(3.5, 3.5))
 _special("log_ndtr",
     "Returns the logarithm of the normal distribution function. All x. Derivative √(2/π)/erfcx(−x/√2).",
-    "normal.log_ndtr", rule=lambda y, a: (_ROOT_TWO_OVER_PI / apply("erfcx", -_ROOT_HALF * a),),
+    "normal.log_ndtr", rule=_slope_of_log_ndtr,
     cost=45, ulp=(6.5, 6.0))
 _special("i0e",
     "Returns e^−|x| I₀(x), I₀ the modified Bessel function. All x. Derivative i1e x − sign(x) y; 0 at the tip at 0.",

@@ -33,8 +33,6 @@ def pulled(
     with block.all_or_nothing(), GradMode(True):
         taken = [assign(lifted(value)) for value in inputs]
         targets = [variable for variable in taken if is_differentiable(variable.dtype)]
-        for variable in targets:
-            variable.mark_stop(False)
         with MAKER.held(Maker(block)):
             outputs = [lifted(value) for value in function(*taken)]
         cotangents = [None] * len(outputs) if given is None else [lifted(value) for value in given]

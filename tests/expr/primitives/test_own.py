@@ -10,12 +10,14 @@ import pytest
 
 import opsdk
 from opsdk import vmath
+from opsdk.backends.cuda.math import kernel_of
 from opsdk.backends.numba.reading import Reading
-from opsdk.core.errors import BindingError, DefinitionError, NameClashError, TraceError
+from opsdk.core.errors import BindingError, CompileError, DefinitionError, NameClashError, TraceError
 from opsdk.expr.node import Node
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
 
+SYMBOL = Symbol(Node("input", (), "x"))
 X = np.array([-3.0, -0.5, 0.0, 0.25, 2.0])
 
 
@@ -105,7 +107,7 @@ def test_a_numba_kernel_and_a_c_kernel_call_it():
         + """
         int32_t h_f64(const DLTensor *x, DLTensor *y) {
           for (int64_t i = 0; i < opsdk_size(y); ++i)
-            OPSDK_DATA(double, y)[i] = softsign(OPSDK_DATA(const double, x)[i]) + 0 * softsignf(1) * erfcx(1);
+            OPSDK_DATA(double, y)[i] = softsign(OPSDK_DATA(const double, x)[i]) + 0 * softsignf(1) * vmath_erfcx(1);
           return 0;
         }
     """,
@@ -319,6 +321,58 @@ def test_a_promise_about_small_results_beside_large_terms_is_kept_or_not():
 
 def test_names_of_operations_never_show_the_digest():
     f = softsign()
-    node = f(Symbol(Node("input", (), "x"))).node
+    node = f(SYMBOL).node
     assert PRIMITIVES[node.op].public is f
     assert repr(node) == "softsign(x)"
+
+
+LOGISTIC = "real e = exp(-fabs(x)); return x >= 0 ? 1 / (1 + e) : e / (1 + e);"
+
+
+def test_a_body_in_c_runs_in_expressions_rows_numba_and_c_kernels():
+    @opsdk.primitive(c=LOGISTIC, derivative=lambda x, y: y * (1 - y), namespace="t")
+    def logistic(x):
+        return 1 / (1 + np.exp(-x))
+
+    @opsdk.elementwise(namespace="t")
+    def shifted(x):
+        return logistic(x) + 1.0
+
+    wanted = 1 / (1 + np.exp(-X))
+    for dtype in (np.float32, np.float64):
+        made = shifted(X.astype(dtype))
+        assert made.dtype == dtype
+        np.testing.assert_allclose(made, wanted + 1, rtol=2 * np.finfo(dtype).eps)
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    shifted(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), wanted * (1 - wanted), rtol=1e-15)
+
+    @opsdk.op("t::g(Tensor x) -> Tensor y")
+    def g(x):
+        raise AssertionError("the reference ran")
+
+    @g.kernel("cpu", language="numba")
+    def numba_kernel(x, y):
+        for i in range(x.size):
+            y[i] = logistic(x[i])
+
+    np.testing.assert_allclose(g(X), wanted, rtol=1e-15)
+    assert Reading(numba_kernel).text is None  # the object code has a symbol that another process lacks
+    shifted.kernel("cpu", language="c", source=opsdk.c_source(shifted))
+    np.testing.assert_allclose(shifted(X), wanted + 1, rtol=1e-15)
+    with pytest.raises(CompileError, match="CUDA kernel k: expected primitives that a device computes, got 'logi"):
+        kernel_of(f"def k(x):\n    {logistic(SYMBOL).node.op}(x)\n", "k", np.dtype("float64"), np.dtype("float64"))
+
+
+def test_a_body_in_c_needs_a_derivative_and_the_right_one():
+    def logistic(x):
+        return 1 / (1 + np.exp(-x))
+
+    with pytest.raises(DefinitionError, match=r"a body in C expected a derivative, .* got no derivative"):
+        define(logistic, c=LOGISTIC)
+    with pytest.raises(DefinitionError, match=r"derivative: with respect to 'x' expected .* by differences of its"):
+        define(logistic, c=LOGISTIC, derivative=lambda y: y * (2 - y))
+    f = define(logistic, c="return no_such_function(x);", derivative=lambda y: y * (1 - y), name="wrong")
+    op = opsdk.elementwise(name="wrong_op", namespace="t")(through(f))
+    with pytest.raises(CompileError, match=r"primitive 'wrong', C body: does not compile, .*no_such_function"):
+        op(X)
