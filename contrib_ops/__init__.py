@@ -6,6 +6,9 @@ a reference that says what is right, faster kernels, gradients and samples. `ops
 
 from contrib_ops.activations import snake as snake
 from contrib_ops.activations import squareplus as squareplus
+from contrib_ops.convolution import deform_conv2d as deform_conv2d
+from contrib_ops.convolution import fft_conv as fft_conv
+from contrib_ops.convolution import soft_splat as soft_splat
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.implicit import fixed_point as fixed_point
@@ -13,6 +16,7 @@ from contrib_ops.implicit import ode_solve as ode_solve
 from contrib_ops.linear_algebra import cholesky as cholesky
 from contrib_ops.linear_algebra import eigh as eigh
 from contrib_ops.linear_algebra import sinkhorn as sinkhorn
+from contrib_ops.linear_algebra import sparse_solve as sparse_solve
 from contrib_ops.losses import ctc_loss as ctc_loss
 from contrib_ops.losses import focal_loss as focal_loss
 from contrib_ops.losses import negative_binomial_nll as negative_binomial_nll
@@ -37,6 +41,9 @@ from contrib_ops.segments import segment_sum as segment_sum
 from contrib_ops.selection import masked_select as masked_select
 from contrib_ops.selection import nonzero as nonzero
 from contrib_ops.selection import unique as unique
+from contrib_ops.sequences import crf_log_likelihood as crf_log_likelihood
+from contrib_ops.sequences import flash_attention as flash_attention
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan
 from contrib_ops.sequences import spline as spline
+from contrib_ops.sequences import viterbi as viterbi

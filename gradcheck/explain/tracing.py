@@ -124,6 +124,8 @@ def _trace_step(seen: Seen, element: int, row: int, before: Comparison | None, a
     yours, right = tell_apart(analytic, numeric)
     right = f"in [{low:.6g}, {high:.6g}]" if high > low else right
     numbers = f"yours {yours}, derivative {right} ± {bar:.0e}, accepted to within {after.allowance[row, 0]:.0e}"
+    if after.status[0] > Status.UNSURE:  # what was measured of it is no number
+        numbers = f"yours {analytic:.6g}, no derivative to compare it with"
     return StepTrace(seen.step, saw, f"{_word(after)}: {numbers}{', a kink' if after.kink[0] else ''}")
 
 

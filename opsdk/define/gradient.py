@@ -63,6 +63,12 @@ class GradientInfer:
         asks = {spec_name(n): i for n, i in pairs if n and i is not None and self._is_unknown(n)}
         self.asks = tuple((asks | self._named()).items())
 
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Names of the specs that are of lists of tensors."""
+        inputs = () if self.forward is None else self.forward[0].inputs
+        return tuple(name for name, i in self.asks if inputs and inputs[i].kind == "list")
+
     def _named(self) -> dict[str, int]:
         """Returns the specs that the backward names, each with the position of its input."""
         if self.forward is None or self.schema is None:

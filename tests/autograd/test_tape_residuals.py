@@ -1,13 +1,22 @@
 """What the tape keeps for a backward and nobody else sees: residuals, and specs in the place of arrays."""
 
 import gc
+import math
 import weakref
 
 import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AliasError, ArityError, DerivativeOrderError, GraphError, ReturnError, ShapeError
+from opsdk.core.errors import (
+    AliasError,
+    ArityError,
+    DefinitionError,
+    DerivativeOrderError,
+    GraphError,
+    ReturnError,
+    ShapeError,
+)
 
 A, B = np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0])  # A⁻¹ B = [1, 2]
 
@@ -115,9 +124,7 @@ def test_a_residual_that_does_not_come_is_missed_by_name(made):
 def test_a_residual_array_is_an_array_of_its_own():
     give = [None]
     op = opsdk.op(name="f", namespace="t", residuals=["kept"])(lambda x: (x * 2, give[0] or x))
-    with pytest.raises(
-        AliasError, match="residual 'kept': expected a new array, got input 'x' itself; name 'x' in"
-    ):
+    with pytest.raises(AliasError, match="residual 'kept': expected a new array, got input 'x' itself; name 'x' in"):
         op(np.ones(2))
     give[0] = "text"
     with pytest.raises(ReturnError, match=r"residual 'kept': expected an? .*array, got str"):
@@ -254,8 +261,13 @@ def rows_op(rule=True):
 
 def fill_rows(x, y, top):
     for i in range(x.shape[0]):
-        top[i] = x[i].max()
-        y[i] = np.log(np.exp(x[i] - top[i]).sum()) + top[i]
+        top[i] = x[i, 0]
+        for j in range(x.shape[1]):
+            top[i] = max(top[i], x[i, j])
+        y[i] = 0
+        for j in range(x.shape[1]):
+            y[i] += math.exp(x[i, j] - top[i])
+        y[i] = math.log(y[i]) + top[i]
 
 
 C_ROWS = """
@@ -274,7 +286,8 @@ int32_t lse_f64(const DLTensor *x, DLTensor *y, DLTensor *top) {
 """
 
 
-@pytest.mark.parametrize("language", ["numba", "c"])
+# Two seconds of Numba's, for which C stands, and the kernel that has no spec to fill.
+@pytest.mark.parametrize("language", [pytest.param("numba", marks=pytest.mark.slow), "c"])
 def test_a_compiled_kernel_fills_residuals_as_it_fills_outputs(language):
     lse = rows_op()
     if language == "c":
@@ -293,3 +306,55 @@ def test_a_kernel_that_fills_needs_the_spec_of_a_residual():
     lse.kernel("cpu", fill_rows, language="numba")
     with pytest.raises(ShapeError, match=r"residual 'top': expected a shape known before .*return its spec too, after"):
         lse(np.ones((2, 2)))
+
+
+def scatter(src_spec, index, dy, dsrc):
+    dsrc[:] = 0
+    for i in range(index.size):
+        for j in range(src_spec.shape[1]):
+            dsrc[index[i], j] += dy[i, j]
+
+
+def scatter_and_return(index, dy, src_spec):
+    dsrc = np.zeros(src_spec.shape, src_spec.dtype)
+    for i in range(index.size):
+        dsrc[index[i]] += dy[i]
+    return dsrc
+
+
+C_SCATTER = """
+int32_t gather_grad_f64(const DLTensor *index, const DLTensor *dy, DLTensor *dsrc, const DLTensor *src_spec) {
+    const int64_t *at = OPSDK_DATA(const int64_t, index), width = src_spec->shape[1];
+    double *to = OPSDK_DATA(double, dsrc);
+    for (int64_t i = 0; i < src_spec->shape[0] * width; ++i) to[i] = 0;
+    for (int64_t i = 0; i < index->shape[0]; ++i)
+        for (int64_t j = 0; j < width; ++j) to[at[i] * width + j] += OPSDK_DATA(const double, dy)[i * width + j];
+    return src_spec->data != 0 || src_spec->ndim != 2 || src_spec->dtype.bits != 64;
+}
+"""
+
+
+# One that returns its result takes Numba four seconds; one that fills it, and one in C, stand for it.
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"function": scatter, "language": "numba"},
+        pytest.param({"function": scatter_and_return, "language": "numba"}, marks=pytest.mark.slow),
+        {"source": C_SCATTER, "language": "c", "dtype": "float64", "dtypes": {"index": "int64"}},
+    ],
+)
+def test_compiled_kernels_see_a_spec_too(kernel):
+    gather = gather_op(keeps_array=False)
+    gather.grad.kernel("cpu", **kernel)
+    src = opsdk.to_tensor(np.zeros((5, 2)), stop_gradient=False)
+    gather(src, np.array([0, 0, 3])).sum().backward()
+    np.testing.assert_array_equal(src.grad.numpy(), [[2, 2], [0, 0], [0, 0], [1, 1], [0, 0]])
+
+
+def test_the_spec_of_a_list_is_for_python_and_so_is_one_on_a_device():
+    chosen = opsdk.op("t::chosen(Tensor[] xs) -> Tensor y", infer=lambda xs: xs[0])(lambda xs: xs[0] * 2)
+    chosen.backward(lambda xs_spec, dy: [dy * 2])
+    with pytest.raises(DefinitionError, match="specs of single tensors, got xs_spec; a list has several: name"):
+        chosen.grad.kernel("cpu", lambda xs_spec, dy: dy, language="numba")
+    with pytest.raises(DefinitionError, match="got src_spec; kernels of place 'cuda' see the shape in the gradient"):
+        gather_op(keeps_array=False).grad.kernel("cuda", scatter, language="numba", launch=opsdk.launch.fixed(1, 1))

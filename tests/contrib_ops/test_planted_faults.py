@@ -11,6 +11,42 @@ from tests.contracts.tree import REPOSITORY
 pytest.importorskip("numba")
 
 FAULTS = {
+    "sparse_solve": [
+        ("linear_algebra/sparse_solve.py", 'return lu.solve(b, "T"), lu', "return lu.solve(b), lu"),
+        ("linear_algebra/sparse_solve.py", "    w = lu.solve(dx)\n", '    w = lu.solve(dx, "T")\n'),
+        (
+            "linear_algebra/sparse_solve.py",
+            "return -dots(w[rows_of(indptr)], x[indices]), w",
+            "return dots(w[rows_of(indptr)], x[indices]), w",
+        ),
+        (
+            "linear_algebra/sparse_solve.py",
+            "return -dots(w[rows_of(indptr)], x[indices]), w",
+            "return -dots(w[indices], x[rows_of(indptr)]), w",
+        ),
+        (
+            "linear_algebra/sparse_solve.py",
+            "return -dots(w[rows], u[indices])",
+            "return -2 * dots(w[rows], u[indices])",
+        ),
+        ("linear_algebra/sparse_solve.py", "lu.solve(ddb - opsdk", "lu.solve(ddb + opsdk"),
+        (
+            "linear_algebra/sparse_solve.py",
+            'return lu.solve(b, "T"), lu',
+            'return lu.solve(b, "T"), KEPT.setdefault(len(b), lu)\n\n\nKEPT = {}',
+        ),
+    ],
+    "flash_attention": [
+        ("sequences/flash_attention.py", "total = total * kept +", "total = total +"),
+        ("sequences/flash_attention.py", "rest = dlse - (", "rest = dlse + ("),
+        ("sequences/flash_attention.py", "rest = dlse - (", "rest = -("),
+        ("sequences/flash_attention.py", "ds = factor * p", "ds = p"),
+        ("sequences/flash_attention.py", "np.arange(n)[:, None] + m - n", "np.arange(n)[:, None]"),
+        ("sequences/flash_attention.py", "-(gp * p).sum(axis=-1),", "(gp * p).sum(axis=-1),"),
+        ("sequences/flash_attention.c", "total *= kept;", ""),
+        ("sequences/flash_attention.c", "i + m - n + 1 < m ? i + m - n + 1", "i + m - n < m ? i + m - n"),
+        ("sequences/flash_attention.c", "last == 1 ? 0 : j", "j"),
+    ],
     "fixed_point": [
         ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx - opsdk.vjp"),
         ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx + 0.5 * opsdk.vjp"),
@@ -116,6 +152,22 @@ FAULTS = {
         ("segments/scatter_numba.py", "at[b, s, j] == count or value > best", "value > best"),
         ("segments/scatter_numba.py", "value > best or", "value >= best or"),
         ("segments/scatter_numba.py", "made[:] = 0\n", "made[:, :1] = 0\n"),
+    ],
+    "crf_log_likelihood": [
+        ("sequences/crf.py", "dtransitions += dy[n] * pairs", "dtransitions += pairs"),
+        ("sequences/crf.py", "return used - likely, pairs - expected", "return used - likely, pairs"),
+        ("sequences/crf.py", "lengths[rows] - 1].sum", "-1].sum"),
+        ("sequences/crf.py", "turned[t] * likely[t + 1] + before[t] * changes[0]", "turned[t] * likely[t + 1]"),
+        ("sequences/crf.py", "(weights * came).sum(axis=0)", "came.mean(axis=0)"),
+        ("sequences/crf_numba.py", "pairs[tags[t], tags[t - 1]] += weight", "pairs[tags[t - 1], tags[t]] += weight"),
+        ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
+    ],
+    "viterbi": [
+        ("sequences/crf.py", "path[n, :steps], len(transitions))", "path[n, :steps] - 1, len(transitions))"),
+        ("sequences/crf.py", "ddscore[n] = path_score(direction,", "ddscore[n] = -path_score(direction,"),
+        ("sequences/crf_numba.py", "came[t, path[n, t]]", "came[t, path[n, t - 1]]"),
+        ("sequences/crf_numba.py", "        demissions[n] = 0\n", "        pass\n"),
+        ("sequences/crf_numba.py", "if t:\n                    pairs", "if True:\n                    pairs"),
     ],
 }
 

@@ -165,3 +165,13 @@ def test_what_is_no_wish_for_a_trace_is_refused(trace: Any, message: str) -> Non
     with pytest.raises(gradcheck.UsageError) as caught:
         traces(cube, cube_vjp, [X], trace=trace)
     assert str(caught.value) == message
+
+
+def test_where_there_is_no_derivative_none_is_told():
+    """At 0, the end of its domain, a logarithm has none; 0 ± 0 would look like a measured one."""
+    inputs = (np.array([0.5, 2.0, 0.0]),)
+    report = gradcheck.check(
+        np.log, lambda i, o, c: (c[0] / i[0],), inputs, names=["x"], domain=(0, None), trace={"x": [2]}, vary=False
+    )
+    said = next(trace for trace in report.trace if trace.element == "x[2]").steps[0].said
+    assert said == "undefined: yours nan, no derivative to compare it with"

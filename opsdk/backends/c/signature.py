@@ -12,6 +12,7 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.define.kernel.sizes import SizeFunction
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
+from opsdk.define.schema.scalars import SPEC
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 SUFFIXES = {
@@ -121,6 +122,8 @@ def _tensor(decl: InputDecl | OutputDecl, *, fills: bool) -> tuple[str, ...]:
 
 
 def _attribute(name: str, declared: AttrType) -> tuple[str, ...]:
+    if declared.scalar == SPEC:
+        return (f"const DLTensor *{_name(name)}",)
     name, kind = _name(name), SCALARS[declared.scalar]
     if declared.is_list:
         pointer = f"{kind}const *" if kind.endswith("*") else f"const {kind} *"
@@ -153,11 +156,24 @@ def attribute_converter(ffi: Any, decl: AttrDecl) -> Callable[[Any, list[Any]], 
     def converted(value: Any, keep: list[Any]) -> tuple[Any, ...]:
         return (ffi.NULL if value is None else _parts(ffi, scalar, value)[0],)
 
+    if scalar == SPEC:
+        return lambda spec, keep: (described(ffi, spec, keep),)
     if decl.type.is_list:
         return array
     if (is_optional and scalar != "str") or scalar == "complex":
         return pointer
     return converted if scalar in ("str", "dtype") else None
+
+
+def described(ffi: Any, spec: Any, keep: list[Any]) -> Any:
+    """Returns a DLTensor of a spec, with no data; NULL of an absent input."""
+    if spec is None:
+        return ffi.NULL
+    made, shape = ffi.new("DLTensor *"), ffi.new("int64_t[]", list(spec.shape) or 1)
+    made.device.device_type, made.ndim, made.shape = 1, spec.ndim, shape
+    made.dtype.code, made.dtype.bits, made.dtype.lanes = dlpack_type(spec.dtype)
+    keep += [made, shape]
+    return made
 
 
 def _parts(ffi: Any, scalar: str, value: Any) -> list[Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from opsdk.backends.call.language import Launch, language_of
 from opsdk.backends.call.normalise import check_specs
 from opsdk.backends.call.one_shape import check_gradients
@@ -44,6 +46,17 @@ def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:
     asked = getattr(gradient.infer, "asks", ())
     specs = specs_of([inputs[position] for _, position in asked])
     return {name: spec for (name, _), spec in zip(asked, specs, strict=True)}
+
+
+def stand_ins(specs: Sequence[str], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes in which arrays stand for specs, as compiled code takes them: shapes, dtypes, and zeros.
+
+    Args:
+        specs: the names of those attributes.
+        attrs: all of them.
+    """
+    made = [each(attrs[name], lambda spec: np.broadcast_to(np.zeros((), spec.dtype), spec.shape)) for name in specs]
+    return {**attrs, **dict(zip(specs, made, strict=True))}
 
 
 def fills_buffers(opdef: OpDef, kernel: Kernel) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,14 @@ from opsdk.core.errors import OpsdkError
 from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
+from opsdk.define.gradient import asked_of
 from opsdk.define.infer import Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.schema import TensorDecl
 from opsdk.expr.formula import as_written, formulas
 from opsdk.expr.scalar import scalar_of, static_of
 
@@ -53,7 +57,7 @@ class Explanation:
         call: the op with the specs of its inputs.
         rows: a verdict per kernel, the one that runs first.
         results: the specs of the outputs, or why there are none.
-        saves: what the forward keeps for the backward.
+        saves: what the forward keeps for the backward, with its bytes.
         formulas: what is computed, where the op is an expression.
         gradient: the same of the gradient op; None where there is none, where no input carries one, or of a gradient.
     """
@@ -124,15 +128,15 @@ def _explanation(
         RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, dtypes))
         for row in opdef.kernels
     ]
-    outputs, results = _outputs(opdef, specs, attrs)
-    gradient = _gradient(opdef, specs, outputs, attrs, place) if with_gradient else None
-    rule = opdef.grad if gradient is not None else None
-    names = {"input": opdef.schema.input_names, "output": opdef.schema.output_names}
+    made, results = _outputs(opdef, specs, attrs)
+    count = len(opdef.schema.outputs)
+    held = {"input": specs, "output": made[:count], "residual": made[count:]}
+    gradient = _gradient(opdef, held, attrs, place) if with_gradient else None
     return Explanation(
         call=f"{opdef.name}({', '.join(_named(opdef.schema.input_names, specs))})",
         rows=tuple(sorted(verdicts, key=lambda verdict: not verdict.is_chosen)),
         results=results,
-        saves=() if rule is None else tuple(f"{k} {names[k][i]}" for k in names for i in rule.saves(k)),
+        saves=() if gradient is None else _saves(opdef, held),
         formulas=_formulas(opdef, attrs, is_whole=all(dtype.kind in "biu" for dtype in dtypes)),
         gradient=gradient,
     )
@@ -173,24 +177,48 @@ def _why_chosen(opdef: OpDef, row: Kernel, place: str, dtypes: Sequence[np.dtype
 
 def _outputs(opdef: OpDef, specs: Specs, attrs: Mapping[str, Any]) -> tuple[Sequence[Any], tuple[str, ...]]:
     """Returns the specs of the outputs and their text; where the infer rule refuses the call, its message."""
+    schema = opdef.schema.whole
     try:
-        inferred = opdef.infer(opdef.schema, specs, attrs)
+        inferred = opdef.infer(schema, specs, attrs)
     except OpsdkError as error:
-        return [None] * len(opdef.schema.outputs), (f"an error: {error}",)
-    return inferred, _named(opdef.schema.output_names, inferred)
+        return [None] * len(schema.outputs), (f"an error: {error}",)
+    return inferred, _named(opdef.schema.output_names, inferred[: len(opdef.schema.outputs)])
+
+
+def _saves(opdef: OpDef, held: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    """Returns what a call keeps, with its bytes where shapes are known; of an object nobody knows how large it is."""
+    rule, schema = opdef.grad, opdef.schema
+    assert rule is not None
+    decls: dict[str, Sequence[TensorDecl]] = {
+        "input": schema.inputs, "output": schema.outputs, "residual": schema.residuals
+    }  # fmt: skip
+    kept = [(kind, decls[kind][i], held[kind][i]) for kind in decls for i in rule.saves(kind)]
+    return tuple(f"{kind} {decl.name}{_size(decl, spec)}" for kind, decl, spec in kept)
+
+
+def _size(decl: TensorDecl, spec: TensorSpec | list[TensorSpec] | None) -> str:
+    if decl.kind == OBJECT:
+        return " (an object)"
+    specs = flat(spec)
+    if not specs or any(None in one.shape for one in specs):
+        return ""
+    return f" ({sum(math.prod(one.shape) * one.dtype.itemsize for one in specs)} bytes)"
 
 
 def _gradient(
-    opdef: OpDef, specs: Specs, outputs: Sequence[Any], attrs: Mapping[str, Any], place: str
+    opdef: OpDef, held: Mapping[str, Sequence[Any]], attrs: Mapping[str, Any], place: str
 ) -> Explanation | None:
-    rule = opdef.grad
+    rule, specs = opdef.grad, held["input"]
     if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in flat([specs[i]])):
         return None
-    held = {"input": specs, "output": outputs, "cotangent": outputs}
-    read = [held[source.kind][source.position] for source in rule.sources]
+    pools = {**held, "cotangent": held["output"]}
+    read = [pools[source.kind][source.position] for source in rule.sources]
     gradient = rule.op.opdef
     given = {name: attrs[name] for name in rule.attrs}
+    given |= {name: specs[i] for name, i in asked_of(gradient)}
+    given |= {name: None for name, _ in rule.objects}
     given |= {name: () for name in (rule.mask, rule.given) if name is not None}
+    given |= {name: specs[position] for name, position in asked_of(gradient) if name in gradient.schema.attr_names}
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
 
 

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from opsdk.backends.call.buffers import allocate, infer_buffers
+from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
 from opsdk.backends.call.sizes import sized_of
@@ -22,6 +22,7 @@ from opsdk.define.identity.sameness import changed
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.sizes import size_function
 from opsdk.define.opdef import GradRule, OpDef
+from opsdk.define.schema.scalars import SPEC
 
 
 def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
@@ -42,11 +43,13 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
     sized = sized_of(opdef, kernel)
+    specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
 
     def launch(*values: Any, **attrs: Any) -> Any:
         values = values if given is None else tuple(given(values))
         taken = values if lists is None else lists.taken(values)
-        arguments = {**dict(zip(inputs, taken, strict=True)), **attrs}
+        told = stand_ins(specs, attrs) if specs else attrs
+        arguments = {**dict(zip(inputs, taken, strict=True)), **told}
         room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs))
         made = allocate(opdef, values, attrs, buffers) if room is None else room.buffers
         for position, buffer in zip(buffers, made, strict=True):
@@ -71,7 +74,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
 
     # The usual kernel takes all inputs and returns its output: nothing to reorder, nothing to allocate.
     is_usual = names == (*inputs, *schema.attr_names)[: len(names)] and len(names) >= len(inputs)
-    if not buffers and is_usual and lists is None:
+    if not buffers and is_usual and lists is None and not specs:
         launch = _direct(opdef, kernel, function, names[len(inputs) :], given)
     return launch
 
@@ -318,7 +321,8 @@ def run_text(
     made = allocate(opdef, inputs, attrs, buffers) if room is None else room.buffers
     for buffer in flat(made):
         buffer[...] = fill
-    values = {**dict(zip(schema.input_names, inputs, strict=True)), **attrs}
+    specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
+    values = {**dict(zip(schema.input_names, inputs, strict=True)), **stand_ins(specs, attrs)}
     values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
     with np.errstate(all="ignore"):
         returned = function(*[values[name] for name in kernel.parameters])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyError, NameClashError, OpsdkError
@@ -21,7 +21,7 @@ from opsdk.define.kernel.launch import DEVICE_OPTIONS
 from opsdk.define.kernel.sizes import SIZE_OPTIONS
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
-from opsdk.define.schema.scalars import OBJECT
+from opsdk.define.schema.scalars import OBJECT, SPEC
 from opsdk.define.schema.schema import OpSchema
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
@@ -108,7 +108,7 @@ class Notation:
         """
         opdef = op.opdef.whole  # a kernel makes what nobody but a backward sees, too
         subject = f"{opdef.subject}, {self.name} kernel"
-        self._check_objects(opdef, subject)
+        self._check_given(opdef, subject)
 
         def register(function: Any) -> Any:
             held = self.options(options, opdef.schema, subject)
@@ -130,13 +130,15 @@ class Notation:
             _add(opdef, make(opdef, key, source, options), replace=replace)
         return returned
 
-    def _check_objects(self, opdef: OpDef, subject: str) -> None:
-        """Checks that kernels which are no Python neither make nor take an object of Python.
+    def _check_given(self, opdef: OpDef, subject: str) -> None:
+        """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: the op has a residual that is one, or a callable that the language does not call.
+            DefinitionError: a residual is an object of Python, or an attribute a callable that the language does not
+                call; or as of `_check_specs`.
         """
         schema = opdef.schema
+        self._check_specs(opdef, schema.attr_names if self.takes_text else (), subject)
         if schema.callables and not self.takes_callables:
             raise DefinitionError(
                 f"{subject}: expected attributes that the language has values for, got the callable "
@@ -150,6 +152,23 @@ class Notation:
                 f"{'make' if makes else 'read'} an object of Python, got object {makes or takes}; declare its parts as "
                 "Tensor residuals, or leave this op to its Python kernels"
             )
+
+    def _check_specs(self, opdef: OpDef, names: Sequence[str], subject: str) -> None:
+        """Checks that compiled code, which takes some attributes by name, takes no spec that it cannot be given.
+
+        Raises:
+            DefinitionError: one is that of a list, or for a device.
+        """
+        lists = getattr(opdef.infer, "lists", ())
+        for decl in opdef.schema.attrs:
+            is_taken = decl.type.scalar == SPEC and decl.name in names and not self.reads_python
+            if is_taken and (decl.name in lists or "cuda" in self.places):
+                what = "kernels of place 'cuda' see the shape in the gradient that they fill"
+                what = "a list has several" if decl.name in lists else what
+                raise DefinitionError(
+                    f"{subject}: expected to be given arrays, numbers and the specs of single tensors, got "
+                    f"{decl.name}; {what}: name the input itself, or leave this op to its Python kernels"
+                )
 
     def _expected_text(self, opdef: OpDef) -> str:
         return f"{opdef.subject}: language {self.name!r} expected source=, a file or its text, got"
@@ -193,6 +212,7 @@ class Notation:
         schema = opdef.schema
         known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
         names = parameters_among(function, known, subject)
+        self._check_specs(opdef, names, subject)
         for scratch in options.get("scratch", ()):
             if scratch not in names:
                 raise BindingError(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 
+from opsdk.backends.inspect.explain import explain
+from opsdk.core.errors import OpsdkError
 from opsdk.core.origin import origin_of, shorten
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import InferFunction, broadcast, like, reduce
@@ -18,6 +20,7 @@ from opsdk.expr.scalar import scalar_of, static_of
 from opsdk.ship.describe import catalog
 from opsdk.ship.output.table import wrapped
 from opsdk.verify.inputs.domains import domain_of
+from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of
 
 _BYTES = 4  # of one element of float32, for which what is saved is told
 _LABEL = 11  # columns of a label with what stands before it
@@ -79,6 +82,7 @@ def facts_of(op: Op) -> OpFacts:
     saved = catalog.saves_of(opdef)
     if saved != "nothing":
         saved += f"; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
+        saved += _kept(op) if opdef.schema.residuals else ""
     return OpFacts(
         name=opdef.name,
         schema=str(opdef.schema),
@@ -94,6 +98,16 @@ def facts_of(op: Op) -> OpFacts:
         rows=_rows(opdef),
         gradient_rows=() if gradient is None else _rows(gradient),
     )
+
+
+def _kept(op: Op) -> str:
+    """Returns what the first sample keeps, of which residuals may have shapes of their own."""
+    try:
+        call = calls_of(op.opdef, None, 0)[0]
+        kept = explain(op, *call.inputs, **call.attrs).saves
+    except (UnusableSamplesError, IndexError, OpsdkError):
+        return ""
+    return f". Of {call}: {', '.join(kept)}"
 
 
 def screen(facts: OpFacts, width: int) -> str:

@@ -59,7 +59,7 @@ def test_a_report_reads_as_a_page(swish):
         f"    numba (cuda, floating)   is for cuda, the inputs are at cpu  {at}",
         "    gives    y: float32[2, 3]",
         "    computes y = x * sigmoid(beta * x)",
-        "    saves    input x",
+        "    saves    input x (24 bytes)",
         "",
         "tests::swish_grad(x: float32[2, 3], dy: float32[2, 3])",
         f"  → numba (cpu, floating)    runs, compiled from the expression  {at}",
@@ -225,7 +225,7 @@ def test_the_gradient_of_several_inputs_has_a_line_for_each():
         return a * b
 
     explanation = explain(product, F32, opsdk.TensorSpec([3]))
-    assert explanation.saves == ("input a", "input b")
+    assert explanation.saves == ("input a (24 bytes)", "input b (12 bytes)")
     assert [line.partition(" = ")[0] for line in explanation.gradient.formulas] == ["da", "db"]
 
 
@@ -238,6 +238,18 @@ def test_static_attributes_choose_the_formula():
     assert explain(f, F32, square=True).formulas == ("y = x * x",)
 
 
+def test_a_residual_is_kept_with_its_bytes_or_as_an_object():
+    @opsdk.op("tests::kept(Tensor x) -> Tensor y, residuals (Tensor top, Tensor rest, object plan)")
+    def kept(x):
+        return x, x, x, x
+
+    kept.infer(lambda x: {"y": x, "top": opsdk.TensorSpec(x.shape[:-1], "int64"), "rest": None})
+    kept.backward(lambda x_spec, top, rest, plan, dy: dy)
+    explanation = explain(kept, np.ones((2, 3)))
+    assert explanation.saves == ("residual top (16 bytes)", "residual rest", "residual plan (an object)")
+    assert explanation.results == ("y: float64[2, 3]",)
+
+
 def test_what_decides_the_sizes_that_a_kernel_fills_is_told():
     op = opsdk.op("t::some(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))(lambda x: x)
     op.kernel("cpu", lambda x, y: 0, language="numba", bound=len_of)
@@ -246,3 +258,15 @@ def test_what_decides_the_sizes_that_a_kernel_fills_is_told():
 
 def len_of(x):
     return len(x)
+
+
+def test_a_gradient_that_names_the_spec_of_an_input_is_explained_too():
+    @opsdk.op
+    def total(x):
+        return np.full(x.shape, x.sum())
+
+    @total.backward
+    def total_grad(x_spec, dy):
+        return np.full(x_spec.shape, dy.sum(), x_spec.dtype)
+
+    assert "total_grad" in str(explain(total, F64))

@@ -97,3 +97,11 @@ def test_an_op_without_a_backward_says_so():
     facts = facts_of(define())
     assert (facts.saves, facts.backward, facts.order, facts.gradient_rows) == ("nothing", "none", "none", ())
     assert np.array_equal(define()(np.ones(1)), [1.0])
+
+
+def test_what_a_sample_keeps_is_told_of_an_op_with_residuals():
+    kept = opsdk.op(name="kept", namespace="tests", residuals=["object plan"], replace=True)(lambda x: (x, x))
+    kept.backward(lambda x, plan, dy: dy)
+    kept.samples(lambda rng: [opsdk.Sample(np.ones(3), reason="ones")])
+    wanted = "input x, residual plan (an object); 4 bytes for each float32 element of each. Of (float64(3,)) ones: "
+    assert facts_of(kept).saves == f"{wanted}input x (24 bytes), residual plan (an object)"

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+import opsdk
+from contrib_ops.sequences import flash_attention
+from opsdk.core.errors import ShapeError
+
+Q, K = np.array([[1.0, 0], [0.5, -1], [2, 1]]), np.array([[0.0, 1], [1, 1], [-1, 0.5]])
+V = np.array([[1.0], [2], [4]])
+
+
+def dense(q, k, v, seen, scale=None):
+    """Softmax of all pairs at once."""
+    scores = (q @ np.swapaxes(k, -1, -2)) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    e = np.where(seen, np.exp(scores), 0)
+    total = e.sum(axis=-1)
+    return e @ v / total[..., None], np.log(total)
+
+
+def test_values_and_both_gradients_are_those_of_torch():
+    # torch 2.14: scaled_dot_product_attention(is_causal=True), logsumexp, of (out·w).sum() + (lse·w²).sum()
+    q, k, v = (opsdk.to_tensor(x, stop_gradient=False) for x in (Q, K, V))
+    out, lse = flash_attention(q, k, v, causal=True)
+    np.testing.assert_allclose(out.numpy()[:, 0], [1, 1.587479001, 1.875363945], rtol=1e-9)
+    np.testing.assert_allclose(lse.numpy(), [0, 0.178361386, 2.371783384], atol=1e-9)
+    w = np.array([1.0, 2, 3])
+    loss = (out * w[:, None]).sum() + (lse * w * w).sum()
+    first = opsdk.grad(loss, [q, k, v], create_graph=True)
+    for got, want in zip(
+        first,
+        (
+            [[0, 0.707106781], [2.004372556, 2.828427125], [4.808558581, 6.188351536]],
+            [[2.825063007, 0.028909901], [11.321741419, 3.155405015], [0.702437979, 0.351218989]],
+            [[2.392797553], [3.510278753], [0.096923694]],
+        ),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-7)
+    second = opsdk.grad(sum((g * g).sum() for g in first), [q, k, v])
+    for got, want in zip(
+        second,
+        (
+            [[3.995242419, 0.0408847746], [53.57339381, 12.69686110], [178.4507461, 40.80945968]],
+            [[-39.256043037, -4.748561324], [140.223954485, 112.068595896], [-28.426509191, -11.555178535]],
+            [[-17.417167610], [21.645649832], [-4.228482222]],
+        ),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_of_keys_give_what_all_pairs_give(rng, dtype):
+    q, k, v = (rng.normal(size=(2, n, 4)).astype(dtype) for n in (3, 300, 300))
+    mask = rng.random((2, 1, 300)) < 0.5
+    out, lse = flash_attention(q, k, v, mask, scale=2.0)
+    wanted = dense(*(x.astype(np.float64) for x in (q, k, v)), mask, 2.0)
+    tolerance = 1e-12 if dtype == "float64" else 1e-5
+    np.testing.assert_allclose(out, wanted[0], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(lse, wanted[1], rtol=tolerance, atol=tolerance)
+
+
+def test_results_for_two_sets_of_keys_are_joined_by_their_log_sum_exp(rng):
+    q, k, v = (rng.normal(size=(n, 4)) for n in (3, 10, 10))
+    (left, a), (right, b) = (flash_attention(q, k[part], v[part]) for part in (slice(6), slice(6, 10)))
+    whole, both = flash_attention(q, k, v)
+    np.testing.assert_allclose(both, np.logaddexp(a, b), rtol=1e-13)
+    joined = left * np.exp(a - both)[:, None] + right * np.exp(b - both)[:, None]
+    np.testing.assert_allclose(whole, joined, rtol=1e-12)
+
+
+def test_a_query_that_sees_nothing_gives_zeros_and_takes_no_gradient():
+    q = opsdk.to_tensor(Q, stop_gradient=False)
+    out, lse = flash_attention(q, K, V, np.array([[True], [False], [True]]))
+    assert (out.numpy()[1, 0], lse.numpy()[1]) == (0.0, -np.inf)
+    out.sum().backward()
+    np.testing.assert_array_equal(q.grad.numpy()[1], [0, 0])
+
+
+def test_the_backward_keeps_no_array_of_pairs(rng):
+    q, k, v = (opsdk.to_tensor(rng.normal(size=(200, 8)), stop_gradient=False) for _ in range(3))
+    out, _ = flash_attention(q, k, v)
+    kept = [array.nbytes for array in out._edge[0].saved[::3] if array is not None]
+    assert sum(kept) == (4 * 200 * 8 + 200) * 8  # q, k, v, out and lse
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((3, 2), (4, 3), (4, 1)), r"expected q \(…, n, d\), k \(…, m, d\) and v \(…, m, e\), got \(3, 2\), \(4, 3\)"),
+        (((3, 2), (4, 2), (5, 1)), "expected q"),
+        (((2, 3, 2), (1, 4, 2), (1, 4, 1)), "expected q"),
+        (((3, 2), (4, 2), (4, 1), (2, 4)), r"mask expected to broadcast to \(3, 4\), got \(2, 4\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(shapes, words):
+    arrays = [np.ones(shape) for shape in shapes[:3]] + [np.ones(shape, bool) for shape in shapes[3:]]
+    with pytest.raises(ShapeError, match=words):
+        flash_attention(*arrays)
+
+
+def test_other_dtypes_and_empty_vectors_are_refused():
+    with pytest.raises(ValueError, match="q, k and v expected one floating dtype, got float64, float32 and float64"):
+        flash_attention(Q, K.astype(np.float32), V)
+    with pytest.raises(ValueError, match=r"expected vectors of one element or more, got shape \(3, 0\)"):
+        flash_attention(Q[:, :0], K[:, :0], V)
