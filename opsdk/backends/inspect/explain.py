@@ -218,7 +218,6 @@ def _gradient(
     given |= {name: specs[i] for name, i in asked_of(gradient)}
     given |= {name: None for name, _ in rule.objects}
     given |= {name: () for name in (rule.mask, rule.given) if name is not None}
-    given |= {name: specs[position] for name, position in asked_of(gradient) if name in gradient.schema.attr_names}
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
 
 
