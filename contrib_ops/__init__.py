@@ -6,6 +6,9 @@ a reference that says what is right, faster kernels, gradients and samples. `ops
 
 from contrib_ops.activations import snake as snake
 from contrib_ops.activations import squareplus as squareplus
+from contrib_ops.convolution import deform_conv2d as deform_conv2d
+from contrib_ops.convolution import fft_conv as fft_conv
+from contrib_ops.convolution import soft_splat as soft_splat
 from contrib_ops.detection import nms as nms
 from contrib_ops.detection import roi_align as roi_align
 from contrib_ops.implicit import fixed_point as fixed_point
@@ -25,6 +28,7 @@ from contrib_ops.normalization import batch_norm as batch_norm
 from contrib_ops.normalization import rms_norm as rms_norm
 from contrib_ops.optimizers import fused_adamw as fused_adamw
 from contrib_ops.quantization import fake_quantize as fake_quantize
+from contrib_ops.quantization import learned_step as learned_step
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
 from contrib_ops.regularization import stateful_dropout as stateful_dropout
 from contrib_ops.segments import embedding_bag as embedding_bag
@@ -37,6 +41,9 @@ from contrib_ops.segments import segment_sum as segment_sum
 from contrib_ops.selection import masked_select as masked_select
 from contrib_ops.selection import nonzero as nonzero
 from contrib_ops.selection import unique as unique
+from contrib_ops.sequences import crf_log_likelihood as crf_log_likelihood
 from contrib_ops.sequences import flash_attention as flash_attention
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan
+from contrib_ops.sequences import spline as spline
+from contrib_ops.sequences import viterbi as viterbi

@@ -6,7 +6,7 @@ import opsdk
 from opsdk import errors
 
 
-@opsdk.op("contrib::scatter_mean(Tensor src, Tensor<int> index, int size, int axis=-1) -> Tensor y")
+@opsdk.op("contrib::scatter_mean(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> Tensor y")
 def scatter_mean(src, index, size, axis):
     """y[…, s, …] = mean of src[…, i, …] over the i along axis with index[…, i, …] = s; `torch_scatter.scatter_mean`.
 
@@ -25,14 +25,14 @@ def scatter_mean(src, index, size, axis):
     """
     cells = cells_of(index, src.shape, axis)
     sums = opsdk.sum_at(wide(lines_of(src, axis)), cells, size * cells.shape[1])
-    return along_axis(sums / counts_of(cells, sums.size), src, size, axis).astype(src.dtype)
+    return along_axis(sums / counts_of(cells, sums.size), src.shape, size, axis).astype(src.dtype)
 
 
 @scatter_mean.backward(complex=True)
 def scatter_mean_grad(index, dy, size, axis):
     cells = cells_of(index, source_shape(index, dy, axis), axis)
     shares = lines_of(wide(dy), axis).reshape(-1) / counts_of(cells, dy.size)
-    return along_axis(shares[cells], dy, len(cells), axis).astype(dy.dtype)
+    return along_axis(shares[cells], dy.shape, len(cells), axis).astype(dy.dtype)
 
 
 @scatter_mean_grad.backward(composite=True)
@@ -40,7 +40,9 @@ def scatter_mean_grad_grad(index, ddsrc, size, axis):
     return scatter_mean(ddsrc, index, size, axis)
 
 
-@opsdk.op("contrib::scatter_max(Tensor src, Tensor<int> index, int size, int axis=-1) -> (Tensor y, Tensor<int> arg)")
+@opsdk.op(
+    "contrib::scatter_max(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> (Tensor y, Tensor<int> arg)"
+)
 def scatter_max(src, index, size, axis):
     """y[…, s, …] = max of src[…, i, …] over the i along axis with index[…, i, …] = s; `torch_scatter.scatter_max`.
 
@@ -65,20 +67,20 @@ def scatter_max(src, index, size, axis):
     is_greatest = (values == greatest[cells]) | (values != values)
     np.minimum.at(arg, cells, np.where(is_greatest, np.arange(count)[:, None], count))
     y = taken(values, arg.reshape(size, width))
-    return along_axis(y, src, size, axis), along_axis(arg, src, size, axis)
+    return along_axis(y, src.shape, size, axis), along_axis(arg, src.shape, size, axis)
 
 
 @scatter_max.backward
-def scatter_max_grad(src, arg, dy, axis):
-    arg, dy, count = lines_of(arg, axis), lines_of(dy, axis), src.shape[axis]
+def scatter_max_grad(src_spec, arg, dy, axis):
+    arg, dy, count = lines_of(arg, axis), lines_of(dy, axis), src_spec.shape[axis]
     dsrc = np.zeros((count + 1, dy.shape[1]), dy.dtype)  # the last is where empty places point to
     np.put_along_axis(dsrc, arg, dy, axis=0)
-    return along_axis(dsrc[:-1], src, count, axis)
+    return along_axis(dsrc[:-1], src_spec.shape, count, axis)
 
 
-@scatter_max_grad.backward(disconnected=("src",))
+@scatter_max_grad.backward
 def scatter_max_grad_grad(arg, ddsrc, axis):
-    return None, along_axis(taken(lines_of(ddsrc, axis), lines_of(arg, axis)), ddsrc, arg.shape[axis], axis)
+    return along_axis(taken(lines_of(ddsrc, axis), lines_of(arg, axis)), ddsrc.shape, arg.shape[axis], axis)
 
 
 def taken(values, arg):
@@ -94,10 +96,10 @@ def lines_of(array, axis):
     return moved.reshape(len(moved), int(np.prod(moved.shape[1:])))
 
 
-def along_axis(cells, like, size, axis):
-    """Returns cells in the shape of `like`, with `size` of them along axis."""
-    shape = np.moveaxis(like, axis, 0).shape[1:]
-    return np.ascontiguousarray(np.moveaxis(cells.reshape(size, *shape), 0, axis))
+def along_axis(cells, shape, size, axis):
+    """Returns cells in a shape, but with `size` of them along axis."""
+    others = [n for a, n in enumerate(shape) if a != axis % len(shape)]
+    return np.ascontiguousarray(np.moveaxis(cells.reshape(size, *others), 0, axis))
 
 
 def cells_of(index, shape, axis):
@@ -178,15 +180,14 @@ def scatter_mean_grad_check(index, dy, size, axis):
 
 
 @scatter_max_grad.check
-def scatter_max_grad_check(src, arg, dy, axis):
-    if dy.shape != arg.shape or resized(dy.shape, axis, src.shape[axis]) != src.shape:
-        return f"dy expected the shape of arg, {arg.shape}, that of src {src.shape} but for axis {axis}, got {dy.shape}"
-    return outside("arg", arg, src.shape[axis] + 1)
+def scatter_max_grad_check(src_spec, arg, dy, axis):
+    shape = src_spec.shape
+    if dy.shape != arg.shape or resized(dy.shape, axis, shape[axis]) != shape:
+        return f"dy expected the shape of arg, {arg.shape}, that of src {shape} but for axis {axis}, got {dy.shape}"
+    return outside("arg", arg, shape[axis] + 1)
 
 
 def outside(name, index, size):
-    if size < 0:
-        return f"size expected from 0, got {size}"
     if index.size and not 0 <= index.min() <= index.max() < size:
         return f"{name} expected in [0, {size}), got {index.min()} to {index.max()}; drop what is outside"
     return None

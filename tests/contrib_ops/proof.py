@@ -13,6 +13,8 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::crf_log_likelihood",
+    "contrib::deform_conv2d",
     "contrib::eigh",
     "contrib::flash_attention",
     "contrib::focal_terms",
@@ -33,11 +35,15 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::spline",
+    "contrib::spline_values",
+    "contrib::soft_splat",
     "contrib::sparse_solve",
     "contrib::student_t_nll",
     "contrib::topk_straight_through",
     "contrib::von_mises_nll",
     "contrib::unique",
+    "contrib::viterbi",
 }
 
 

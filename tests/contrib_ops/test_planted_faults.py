@@ -98,6 +98,35 @@ FAULTS = {
         ("optimizers/fused_adamw.c", "v[i] = (T)square;", ""),
         ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
     ],
+    "learned_step": [
+        ("quantization/learned_step.py", "quant_max=highest, grad_factor=factor", "quant_max=highest, grad_factor=1.0"),
+        ("quantization/learned_step.py", "quant_min=lowest", "quant_min=lowest + 1"),
+    ],
+    "spline": [
+        ("sequences/spline.py", "summed(dy * slope)\n\n\n@spline_values", "summed(-dy * slope)\n\n\n@spline_values"),
+        (
+            "sequences/spline.py",
+            "slope = spline(knots, values, x, order=order + 1",
+            "slope = spline(knots, values, x, order=order",
+        ),
+        (
+            "sequences/spline.py",
+            "return spline_values(knots, x, dy, order=order,",
+            "return spline_values(knots, x, 2 * dy, order=order,",
+        ),
+        ("sequences/spline_numba.py", "made[k, j] = f0 * f[i] + f1 * f[i + 1]", "made[k, j] = f0 * f[i] + f1 * f[i]"),
+        (
+            "sequences/spline_numba.py",
+            "A[0, 2], A[0, 3], A[0, 4] = k, -h - k, h",
+            "A[0, 2], A[0, 3], A[0, 4] = k, h + k, h",
+        ),
+        (
+            "sequences/spline_numba.py",
+            "f += times(turned(R), solved(turned(A), bend))",
+            "f += times(R, solved(turned(A), bend))",
+        ),
+        ("sequences/spline_numba.py", "            bend[i + 1] += m1 * arriving[k, j]\n", ""),
+    ],
     "scatter_mean": [
         ("segments/scatter.py", "shares = lines_of(wide(dy), axis)", "shares = -lines_of(wide(dy), axis)"),
         ("segments/scatter.py", ".reshape(-1) / counts_of(cells, dy.size)", ".reshape(-1)"),
@@ -123,6 +152,22 @@ FAULTS = {
         ("segments/scatter_numba.py", "at[b, s, j] == count or value > best", "value > best"),
         ("segments/scatter_numba.py", "value > best or", "value >= best or"),
         ("segments/scatter_numba.py", "made[:] = 0\n", "made[:, :1] = 0\n"),
+    ],
+    "crf_log_likelihood": [
+        ("sequences/crf.py", "dtransitions += dy[n] * pairs", "dtransitions += pairs"),
+        ("sequences/crf.py", "return used - likely, pairs - expected", "return used - likely, pairs"),
+        ("sequences/crf.py", "lengths[rows] - 1].sum", "-1].sum"),
+        ("sequences/crf.py", "turned[t] * likely[t + 1] + before[t] * changes[0]", "turned[t] * likely[t + 1]"),
+        ("sequences/crf.py", "(weights * came).sum(axis=0)", "came.mean(axis=0)"),
+        ("sequences/crf_numba.py", "pairs[tags[t], tags[t - 1]] += weight", "pairs[tags[t - 1], tags[t]] += weight"),
+        ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
+    ],
+    "viterbi": [
+        ("sequences/crf.py", "path[n, :steps], len(transitions))", "path[n, :steps] - 1, len(transitions))"),
+        ("sequences/crf.py", "ddscore[n] = path_score(direction,", "ddscore[n] = -path_score(direction,"),
+        ("sequences/crf_numba.py", "came[t, path[n, t]]", "came[t, path[n, t - 1]]"),
+        ("sequences/crf_numba.py", "        demissions[n] = 0\n", "        pass\n"),
+        ("sequences/crf_numba.py", "if t:\n                    pairs", "if True:\n                    pairs"),
     ],
 }
 

@@ -258,3 +258,15 @@ def test_what_decides_the_sizes_that_a_kernel_fills_is_told():
 
 def len_of(x):
     return len(x)
+
+
+def test_a_gradient_that_names_the_spec_of_an_input_is_explained_too():
+    @opsdk.op
+    def total(x):
+        return np.full(x.shape, x.sum())
+
+    @total.backward
+    def total_grad(x_spec, dy):
+        return np.full(x_spec.shape, dy.sum(), x_spec.dtype)
+
+    assert "total_grad" in str(explain(total, F64))

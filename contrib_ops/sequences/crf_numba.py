@@ -1,0 +1,143 @@
+"""Numba kernels of `crf_log_likelihood` and `viterbi`: sequences are shared by threads, and computed in float64."""
+
+import numba
+import numpy as np
+
+from opsdk import vmath
+
+INF = np.inf
+PARTS = 8  # of the sequences, for threads; fixed, so that sums do not depend on how many threads there are
+
+
+def likelihood(emissions, tags, transitions, start, end, lengths, y):
+    arriving = np.ascontiguousarray(transitions.T)
+    for n in numba.prange(len(y)):
+        chain = folded(emissions[n], start, end, lengths[n])
+        y[n] = path_score(chain, transitions, tags[n]) - log_sum(filtered(chain, arriving)[-1]) if len(chain) else 0
+
+
+def likelihood_backward(emissions, tags, transitions, start, end, lengths, dy, demissions, dtransitions, dstart, dend):
+    arriving = np.ascontiguousarray(transitions.T)
+    ends, pairs = np.zeros((PARTS, 2, len(start))), np.zeros((PARTS, len(start), len(start)))
+    for part in numba.prange(PARTS):
+        for n in range(part, len(dy), PARTS):
+            chain = folded(emissions[n], start, end, lengths[n])
+            surprise(chain, arriving, tags[n], dy[n], demissions[n], pairs[part])
+            add_ends(ends[part], demissions[n], lengths[n])
+    dtransitions[:], dstart[:], dend[:] = pairs.sum(axis=0).T, ends[:, 0].sum(axis=0), ends[:, 1].sum(axis=0)
+
+
+def decode(emissions, transitions, start, end, lengths, score, path):
+    arriving = np.ascontiguousarray(transitions.T)
+    for n in numba.prange(len(score)):
+        chain = folded(emissions[n], start, end, lengths[n])
+        steps, tags = chain.shape
+        came, best = np.empty((steps, tags), np.int64), np.empty(tags)
+        score[n], path[n] = 0, -1
+        for t in range(1, steps):
+            for j in range(tags):
+                totals = chain[t - 1] + arriving[j]
+                came[t, j] = totals.argmax()
+                best[j] = chain[t, j] + totals[came[t, j]]
+            chain[t] = best
+        if steps:
+            path[n, steps - 1] = chain[steps - 1].argmax()
+            score[n] = chain[steps - 1].max()
+        for t in range(steps - 1, 0, -1):
+            path[n, t - 1] = came[t, path[n, t]]
+
+
+def decode_backward(lengths, path, dscore, demissions, dtransitions, dstart, dend):
+    ends, pairs = np.zeros((PARTS, 2, len(dstart))), np.zeros((PARTS, len(dstart), len(dstart)))
+    for part in numba.prange(PARTS):
+        for n in range(part, len(dscore), PARTS):
+            demissions[n] = 0
+            for t in range(lengths[n]):
+                demissions[n, t, path[n, t]] = dscore[n]
+                if t:
+                    pairs[part, path[n, t - 1], path[n, t]] += dscore[n]
+            add_ends(ends[part], demissions[n], lengths[n])
+    dtransitions[:], dstart[:], dend[:] = pairs.sum(axis=0), ends[:, 0].sum(axis=0), ends[:, 1].sum(axis=0)
+
+
+@numba.njit
+def folded(emissions, start, end, steps):
+    chain = emissions[:steps].astype(np.float64)
+    if steps:
+        chain[0] += start
+        chain[-1] += end
+    return chain
+
+
+@numba.njit
+def path_score(chain, transitions, path):
+    total = 0.0
+    for t in range(len(chain)):
+        total += chain[t, path[t]]
+    for t in range(1, len(chain)):
+        total += transitions[path[t - 1], path[t]]
+    return total
+
+
+@numba.njit(error_model="numpy")
+def filtered(chain, arriving):
+    """Returns log α of each step; arriving[j, i] is the score of the step from i to j."""
+    alpha = chain.copy()
+    came = np.empty(chain.shape[1])
+    for t in range(1, len(chain)):
+        for j in range(len(came)):
+            for i in range(len(came)):
+                came[i] = alpha[t - 1, i] + arriving[j, i]
+            alpha[t, j] += log_sum(came)
+    return alpha
+
+
+@numba.njit(error_model="numpy")
+def log_sum(x):
+    most = x.max()
+    return most + np.log(exps(x, most)) if most > -INF else most
+
+
+@numba.njit(fastmath={"reassoc", "contract"})  # a sum in lanes
+def exps(x, base):
+    total = 0.0
+    for i in range(len(x)):
+        total += vmath.exp(x[i] - base)
+    return total
+
+
+@numba.njit
+def surprise(chain, arriving, tags, weight, gradient, pairs):
+    """Fills in what the tags use minus the marginals, times a weight; adds that of pairs [j, i]."""
+    steps, alpha = len(chain), filtered(chain, arriving)
+    gradient[:] = 0
+    likely = np.exp(alpha[-1] - log_sum(alpha[-1])) if steps else np.zeros(len(arriving))
+    for t in range(steps - 1, -1, -1):
+        gradient[t] = -weight * likely
+        gradient[t, tags[t]] += weight
+        if t:
+            pairs[tags[t], tags[t - 1]] += weight
+            likely = spread_back(likely, alpha[t - 1], arriving, -weight, pairs)
+
+
+@numba.njit
+def spread_back(likely, alpha, arriving, weight, pairs):
+    """Returns the marginals of the step before; adds those of pairs, times a weight."""
+    before, came = np.zeros_like(likely), np.empty_like(likely)
+    for j in range(len(likely)):
+        came[:] = alpha + arriving[j]
+        base = came.max()
+        if base > -INF:  # else the tag j is ruled out
+            share = likely[j] / exps(came, base)
+            for i in range(len(came)):
+                joint = vmath.exp(came[i] - base) * share
+                before[i] += joint
+                pairs[j, i] += weight * joint
+    return before
+
+
+@numba.njit
+def add_ends(ends, gradient, steps):
+    if steps:
+        ends[0] += gradient[0]
+        ends[1] += gradient[steps - 1]
