@@ -28,6 +28,7 @@ from contrib_ops.normalization import batch_norm as batch_norm
 from contrib_ops.normalization import rms_norm as rms_norm
 from contrib_ops.optimizers import fused_adamw as fused_adamw
 from contrib_ops.quantization import fake_quantize as fake_quantize
+from contrib_ops.quantization import learned_step as learned_step
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
 from contrib_ops.regularization import stateful_dropout as stateful_dropout
 from contrib_ops.segments import embedding_bag as embedding_bag
@@ -44,4 +45,5 @@ from contrib_ops.sequences import crf_log_likelihood as crf_log_likelihood
 from contrib_ops.sequences import flash_attention as flash_attention
 from contrib_ops.sequences import rotary_embedding as rotary_embedding
 from contrib_ops.sequences import selective_scan as selective_scan
+from contrib_ops.sequences import spline as spline
 from contrib_ops.sequences import viterbi as viterbi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class TensorAlgebra(ArrayAlgebra):
             return [None] * len(node.edges)
         assert plan.call is not None
         zeros = memory_at(plan.call.place, "zeros").zeros
-        inputs = application.op_inputs(saved, lambda *output: tensor_of(zeros(*node.spec_of(*output))))
+        inputs = application.op_inputs(saved, partial(node.zeros_of, lambda *spec: tensor_of(zeros(*spec))))
         handle = application.rule.op
         assert isinstance(handle, Op)
         gradient = handle.opdef  # as it is now: its call is recorded now

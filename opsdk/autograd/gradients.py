@@ -137,7 +137,7 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     place = plan.call.place
     zeros = np.zeros if place is CPU else memory_at(place, "zeros").zeros
     saved = unchanged(node, node.saved)
-    inputs = application.op_inputs(saved, lambda *output: zeros(*node.spec_of(*output)))
+    inputs = application.op_inputs(saved, partial(node.zeros_of, zeros))
     attrs.update(node.specs)
     attrs.update(application.rule.objects_in(saved))
     made = arrays.run(opdef, inputs, attrs, place)

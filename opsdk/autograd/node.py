@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
 from typing import Any
@@ -127,6 +127,14 @@ class GradNode:
     def spec_of(self, position: int, number: int) -> tuple[tuple[int, ...], Any]:
         """Returns the spec of an output of the schema, or, where that is a list, of one of its tensors."""
         return self.spec(self.places(position)[number])
+
+    def zeros_of(self, make: Callable[..., Any], position: int, number: int) -> Any:
+        """Returns what stands for a cotangent that did not arrive: zeros, made of shape and dtype.
+
+        Of a result that the call did not give it is None.
+        """
+        spec: Any = self.spec_of(position, number)
+        return None if spec is None else make(*spec)
 
     def places(self, position: int) -> range:
         """Returns where the tensors of an output of the schema stand among the outputs, those of lists counted each."""

@@ -255,7 +255,8 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
     if opdef.gradient_of is not None:
         return outputs
     for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
-        for item in value if isinstance(value, (list, tuple)) else (value,):
+        is_absent = value is None and opdef.schema.outputs[position].kind == "optional"
+        for item in value if isinstance(value, (list, tuple)) else () if is_absent else (value,):
             if not isinstance(item, Tensor):
                 raise ReturnError(
                     f"{opdef.subject}, output {opdef.schema.outputs[position].name!r}: expected its body to return a "
@@ -328,7 +329,12 @@ def _record(
 
 
 def _absent_spec(plan: TapePlan, position: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Returns shape and dtype of an output that was not made, so that zeros can enter the backward in its place."""
+    """Returns shape and dtype of a gradient that was not made, so that zeros can enter the backward in its place.
+
+    Of a result that is not given there is none: None enters.
+    """
+    if plan.opdef.schema.outputs[position].kind == "optional":
+        return None
     spec = infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))[position]
     return (spec.shape, spec.dtype) if isinstance(spec, TensorSpec) else ((), np.dtype("float32"))
 

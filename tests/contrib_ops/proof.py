@@ -35,6 +35,8 @@ SLOW = {
     "contrib::sinkhorn",
     "contrib::snake",
     "contrib::soft_dtw",
+    "contrib::spline",
+    "contrib::spline_values",
     "contrib::soft_splat",
     "contrib::sparse_solve",
     "contrib::student_t_nll",

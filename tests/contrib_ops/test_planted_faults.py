@@ -98,6 +98,35 @@ FAULTS = {
         ("optimizers/fused_adamw.c", "v[i] = (T)square;", ""),
         ("optimizers/fused_adamw.c", "means[k])", "means[0])"),
     ],
+    "learned_step": [
+        ("quantization/learned_step.py", "quant_max=highest, grad_factor=factor", "quant_max=highest, grad_factor=1.0"),
+        ("quantization/learned_step.py", "quant_min=lowest", "quant_min=lowest + 1"),
+    ],
+    "spline": [
+        ("sequences/spline.py", "summed(dy * slope)\n\n\n@spline_values", "summed(-dy * slope)\n\n\n@spline_values"),
+        (
+            "sequences/spline.py",
+            "slope = spline(knots, values, x, order=order + 1",
+            "slope = spline(knots, values, x, order=order",
+        ),
+        (
+            "sequences/spline.py",
+            "return spline_values(knots, x, dy, order=order,",
+            "return spline_values(knots, x, 2 * dy, order=order,",
+        ),
+        ("sequences/spline_numba.py", "made[k, j] = f0 * f[i] + f1 * f[i + 1]", "made[k, j] = f0 * f[i] + f1 * f[i]"),
+        (
+            "sequences/spline_numba.py",
+            "A[0, 2], A[0, 3], A[0, 4] = k, -h - k, h",
+            "A[0, 2], A[0, 3], A[0, 4] = k, h + k, h",
+        ),
+        (
+            "sequences/spline_numba.py",
+            "f += times(turned(R), solved(turned(A), bend))",
+            "f += times(R, solved(turned(A), bend))",
+        ),
+        ("sequences/spline_numba.py", "            bend[i + 1] += m1 * arriving[k, j]\n", ""),
+    ],
     "scatter_mean": [
         ("segments/scatter.py", "shares = lines_of(wide(dy), axis)", "shares = -lines_of(wide(dy), axis)"),
         ("segments/scatter.py", ".reshape(-1) / counts_of(cells, dy.size)", ".reshape(-1)"),

@@ -158,7 +158,7 @@ class Frame:
             last += given
         new, sized, room = self.allocate, self._sized, None
         if sized is None:
-            made = [[new(*item) for item in spec] if spec.__class__ is list else new(*spec) for spec in self._specs]
+            made = [[new(*item) for item in s] if s.__class__ is list else s and new(*s) for s in self._specs]
         else:
             ask = partial(self._asked, [*arguments, *last], values, attrs)
             room = sized.room(values, attrs, self._inferred, ask, new)
@@ -166,6 +166,9 @@ class Frame:
             filled = self._library.ffi.new("int64_t[]", [-1] * room.count)
             last.append(filled)
         for output, slot in zip(made, self._outputs, strict=True):
+            if output is None:  # a result that is not given
+                arguments.append(self._library.ffi.NULL)
+                continue
             slot.fill(output)
             arguments += slot.arguments
         status = self._enter(self.function, [*arguments, *last])  # without the GIL
@@ -255,6 +258,8 @@ class Frame:
         self._specs = [
             [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]
             if isinstance(spec, list)
+            else None
+            if spec is None and decl.kind == "optional"
             else self._closed(decl.name, spec)
             for decl, spec in zip(self._fresh, specs, strict=True)
         ]
@@ -324,7 +329,7 @@ class Frame:
         if self._opdef.gradient_of is None or self._options.dtypes:
             return
         for decl, spec in zip(self._fresh, self._specs, strict=True):
-            for _, its in spec if isinstance(spec, list) else [spec]:
+            for _, its in spec if isinstance(spec, list) else filter(None, [spec]):
                 if its.kind == dtype.kind and its.name != dtype.name:
                     raise KernelNotFoundError(
                         f"{self._opdef.subject}, c kernel: gradient {decl.name!r} expected {dtype.name} like {name!r}, "

@@ -115,16 +115,19 @@ def allocate(
     positions: Sequence[int],
     empty: Callable[..., Any] = arena.empty,
 ) -> list[Any]:
-    """Returns uninitialised arrays for the outputs at `positions`, made by `empty(shape, dtype)`.
+    """Returns uninitialised arrays for the outputs at `positions`, made by `empty(shape, dtype)`; None of absent ones.
 
     Raises:
         ShapeError: the infer rule leaves a size open, so that a buffer cannot be made before the kernel runs; or as of
             `infer_buffers`.
     """
     specs = infer_buffers(opdef, inputs, attrs)
-    buffers = []
+    buffers: list[Any] = []
     for position in positions:
         spec = specs[position]
+        if spec is None and opdef.schema.outputs[position].kind == "optional":
+            buffers.append(None)
+            continue
         if not isinstance(spec, TensorSpec) or None in spec.shape:
             name, decl = opdef.schema.output_names[position], opdef.schema.outputs[position]
             is_list = decl.kind == "list"

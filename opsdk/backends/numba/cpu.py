@@ -218,7 +218,8 @@ def _check_returned(opdef: OpDef, kernel: Kernel, made: list[Any], returned: Any
     """
     values = returned if isinstance(returned, tuple) else (returned,)
     is_made = [
-        isinstance(value, np.ndarray) and value.ctypes.data == buffer.ctypes.data and value.shape == buffer.shape
+        value is buffer
+        or (isinstance(value, np.ndarray) and value.ctypes.data == buffer.ctypes.data and value.shape == buffer.shape)
         for value, buffer in zip(values, made)  # noqa: B905 - lengths are compared below
     ]
     if len(values) != len(made) or not all(is_made):

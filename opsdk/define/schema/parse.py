@@ -225,8 +225,10 @@ def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
     for position, part in enumerate(parts):
         written = _RESULT.fullmatch(part)
         tensor = _matched(written[1], whole) if written else None
-        if written is None or tensor is None or tensor["optional"]:
-            raise SchemaError(f"schema {whole!r}: result expected 'Tensor name' or 'Tensor[] name', got {part!r}")
+        if written is None or tensor is None:
+            raise SchemaError(
+                f"schema {whole!r}: result expected 'Tensor name', 'Tensor? name' or 'Tensor[] name', got {part!r}"
+            )
         name = written[2] or ("y" if len(parts) == 1 else f"y{position}")
         if not name.isidentifier():
             raise SchemaError(f"schema {whole!r}: result name expected an identifier, got {name!r}")

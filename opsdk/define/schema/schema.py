@@ -21,7 +21,7 @@ from opsdk.define.schema.scalars import OBJECT
 class TensorDecl:
     """One tensor parameter or result.
 
-    `kind` is `tensor`, `optional` (None may be passed) or `list` (any number of tensors). Inputs and outputs with the
+    `kind` is `tensor`, `optional` (it may be None) or `list` (any number of tensors). Inputs and outputs with the
     same `alias` letter may share memory; `mutated` inputs are changed in place. `elements` are the words of
     `core.dtype.KINDS` for the dtypes that it may have; any where there are none.
     """
@@ -46,16 +46,24 @@ class TensorDecl:
         mark = f"({self.alias}{'!' if self.mutated else ''})" if self.alias else ""
         if self.kind == OBJECT:
             return f"object {self.name}"
-        kind, default = {"tensor": ("", ""), "optional": ("?", "=None"), "list": ("[]", "")}[self.kind]
-        return f"{self.element_type}{mark}{kind} {self.name}{default}"
+        return f"{self.element_type}{mark}{_KINDS[self.kind]} {self.name}"
+
+
+_KINDS = {"tensor": "", "optional": "?", "list": "[]"}
 
 
 class InputDecl(TensorDecl):
     """One tensor parameter."""
 
+    def __str__(self) -> str:
+        return f"{super().__str__()}{'=None' if self.kind == 'optional' else ''}"
+
 
 class OutputDecl(TensorDecl):
-    """One result: a tensor, or a list of tensors whose length the inputs decide."""
+    """One result: a tensor, or a list of tensors whose length the inputs decide.
+
+    An optional one is None in calls of which the infer rule says None: inputs that are absent, or attributes, decide.
+    """
 
     role = "output"
 

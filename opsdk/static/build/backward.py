@@ -327,9 +327,11 @@ class _Reverse:
                 self.values.check_kept(operator, one, is_input=source.kind == "input")
         return [values[source.kind][source.position] for source in saved]
 
-    def _zeros(self, operator: Operator, position: int, number: int) -> Variable:
+    def _zeros(self, operator: Operator, position: int, number: int) -> Variable | None:
         """Returns zeros like an output that has no cotangent, of which nobody may have asked for the value either."""
         slot, names = list(operator.outputs.items())[position]
+        if not names and operator.opdef.schema.outputs[position].kind == "optional":
+            return None  # the call does not give it
         likes = operator.of.get(slot, names)  # what a gradient that nobody wanted would have been like
         first = operator.input_arg_names[0]  # of an absent input, like the first that is there
         variable = self.block.vars[names[number] or likes[number] if likes else first]

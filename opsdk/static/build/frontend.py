@@ -100,8 +100,8 @@ def _spec_beside(value: Any, wanted: Any) -> Any:
     if isinstance(value, (list, tuple)):
         specs = wanted if isinstance(wanted, list) and len(wanted) == len(value) else [None] * len(value)
         return [_spec_beside(item, spec) for item, spec in zip(value, specs, strict=True)]
-    if wanted is None or wanted.ndim != value.spec.ndim:
-        return value.spec
+    if value is None or wanted is None or wanted.ndim != value.spec.ndim:
+        return value and value.spec
     sizes = zip(value.spec.shape, wanted.shape, strict=True)
     return TensorSpec([other if size is None else size for size, other in sizes], value.dtype)
 
@@ -156,7 +156,8 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]
         for item in value if isinstance(value, (list, tuple)) else [value]:
-            if not isinstance(item, Variable) and not (item is None and opdef.gradient_of is not None):
+            may_lack = opdef.gradient_of is not None or decl.kind == "optional"
+            if not isinstance(item, Variable) and not (item is None and may_lack):
                 raise ReturnError(
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "
                     f"got {type(item).__name__}; compute it from the inputs with ops"

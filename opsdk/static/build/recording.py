@@ -46,6 +46,9 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
         if decl.mutated:
             outputs.append(inputs[opdef.schema.mutated_source(position)])
             continue
+        if spec is None and decl.kind == "optional":
+            outputs.append(None)
+            continue
         if spec is None:
             raise ProgramError(
                 f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program "
@@ -88,6 +91,14 @@ def append_explicit(
         variables = made[decl.name]
         if decl.mutated:
             results.append(_handed_on(opdef, decl.name, values[schema.mutated_source(position)], variables))
+            continue
+        if spec is None and decl.kind == "optional":
+            if variables:
+                raise ProgramError(
+                    f"{opdef.subject}: output {decl.name!r} expected no variable, since its infer rule says that this "
+                    f"call does not give it, got {variables[0].name!r}; leave it out"
+                )
+            results.append(None)
             continue
         if not variables:
             raise ProgramError(f"{opdef.subject}: output {decl.name!r} expected a variable, got none")

@@ -75,6 +75,7 @@ def test_each_form_of_an_attribute_is_read(text, decl):
     [
         ("Tensor", (OutputDecl("y"),)),
         ("Tensor out", (OutputDecl("out"),)),
+        ("(Tensor y, Tensor<int>? z)", (OutputDecl("y"), OutputDecl("z", "optional", elements=("int",)))),
         ("(Tensor, Tensor)", (OutputDecl("y0"), OutputDecl("y1"))),
         ("(Tensor y, Tensor[] rest)", (OutputDecl("y"), OutputDecl("rest", "list"))),
         ("()", ()),
@@ -165,10 +166,12 @@ def test_a_default_that_is_no_literal_of_its_type_is_refused(kind, default):
         assert refused(text) == f"schema {text!r}: default of 'k' expected a literal of type {kind}, got {default!r}"
 
 
-@pytest.mark.parametrize("part", ["int y", "y", "Tensor? y", "", "Tensor[2] y"])
+@pytest.mark.parametrize("part", ["int y", "y", "", "Tensor[2] y", "Tensor?[]? y"])
 def test_a_result_that_is_no_tensor_is_refused(part):
     text = f"f(Tensor x) -> {part}"
-    assert refused(text) == f"schema {text!r}: result expected 'Tensor name' or 'Tensor[] name', got {part!r}"
+    assert refused(text) == (
+        f"schema {text!r}: result expected 'Tensor name', 'Tensor? name' or 'Tensor[] name', got {part!r}"
+    )
 
 
 def test_two_results_without_brackets_are_refused():

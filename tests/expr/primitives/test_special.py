@@ -1,15 +1,19 @@
 """Special functions as expressions: derivatives where branches meet and at 0, of several orders; every runtime."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
 
 import opsdk
 from opsdk import vmath
+from opsdk.core.errors import DefinitionError
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node, constant
 from opsdk.expr.primitives.table import PRIMITIVES
+from opsdk.expr.row.row import ROW_PRIMITIVES
 from opsdk.expr.symbol import Symbol, apply
 
 X = Node("input", (), "x")
@@ -117,3 +121,15 @@ def test_verify_proves_the_derivatives_in_both_runtimes(name):
     op = opsdk.elementwise(f"special::{name}(Tensor x) -> Tensor", domain=domain)(lambda x: function(x))
     report = opsdk.verify(op)
     assert report.verdict == "pass", str(report)
+
+
+@pytest.mark.parametrize("name", [name for name, each in PRIMITIVES.items() if each.body is not None and each.doc])
+def test_a_rule_that_is_not_that_of_its_body_is_refuted(name, monkeypatch):
+    right = PRIMITIVES[name]
+    domain = {"x": (-1.0, 1.0)} if name == "erfinv" else None
+    wrongs = [lambda y, a: (-right.rule(y, a)[0],), lambda y, a: (1.01 * right.rule(y, a)[0],)]
+    for wrong in wrongs:  # a sign, a factor
+        monkeypatch.setitem(ROW_PRIMITIVES, name, replace(right, rule=wrong))
+        made = opsdk.elementwise("special::wrong(Tensor x) -> Tensor", domain=domain)(lambda x: apply(name, x))
+        with pytest.raises(DefinitionError, match=r"expected .* along a direction by forward-mode numbers"):
+            str(opsdk.explain(made, np.array([0.5])))
