@@ -274,8 +274,7 @@ def drawn(rng, batch, steps, tags):
     return rng.normal(size=(batch, steps, tags)), rng.normal(size=(tags, tags)), *rng.normal(size=(2, tags))
 
 
-@viterbi.samples
-def viterbi_samples(rng):
+def chain_samples(rng):
     yield opsdk.Sample(*drawn(rng, 2, 3, 2), np.array([2, 3]), reason="sequences of several lengths")
     yield opsdk.Sample(*drawn(rng, 2, 1, 2), np.array([1, 0], np.int32), reason="one step, and none; int32")
     yield opsdk.Sample(*drawn(rng, 1, 3, 1), np.array([2]), reason="a single tag")
@@ -283,15 +282,20 @@ def viterbi_samples(rng):
     yield opsdk.Sample(
         1e4 * rng.normal(size=(1, 2, 2)), *drawn(rng, 1, 1, 2)[1:], np.array([2]), reason="exp would overflow"
     )
-    rows, turns = [[0.0, 2, 1], [3, 0.5, 0], [0, 2.5, 1]], [[0.0, 5, 0], [5, 0, 0], [0, 0, 5]]
-    yield opsdk.Sample(np.array([rows]), np.array(turns), *np.zeros((2, 3)), np.array([3]), reason="a path that turns")
     yield opsdk.Sample(*drawn(rng, 1, 0, 2), np.array([0]), reason="no steps")
     yield opsdk.Sample(*drawn(rng, 0, 2, 2), np.zeros(0, int), reason="no sequences")
 
 
+@viterbi.samples
+def viterbi_samples(rng):
+    yield from chain_samples(rng)
+    rows, turns = [[0.0, 2, 1], [3, 0.5, 0], [0, 2.5, 1]], [[0.0, 5, 0], [5, 0, 0], [0, 0, 5]]
+    yield opsdk.Sample(np.array([rows]), np.array(turns), *np.zeros((2, 3)), np.array([3]), reason="a path that turns")
+
+
 @crf_log_likelihood.samples
 def crf_samples(rng):
-    for sample in viterbi_samples(rng):
+    for sample in chain_samples(rng):
         emissions, *scores, lengths = sample.inputs
         tags = rng.integers(0, emissions.shape[2], emissions.shape[:2])
         tags[np.arange(tags.shape[1]) >= lengths[:, None]] = -100  # padding, which is not read
