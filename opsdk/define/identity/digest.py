@@ -245,7 +245,8 @@ class Reader:
                 return self._module(value)
             texts = [f"module {value.__name__}"]
             for first in sorted({chain[0] for chain in chains if chain}):
-                if is_library(value.__name__) and (value.__name__ == "opsdk" or first not in vars(value)):
+                is_there = first in vars(value) or value.__name__ == "numpy"  # which loads `random` when it is named
+                if is_library(value.__name__) and (value.__name__ == "opsdk" or not is_there):
                     # Loaded when it is first used, not by being looked at: of opsdk's own the name is the text before
                     # and after, since reading an expression loads them.
                     texts.append(f".{first}{openness(value.__name__, first)}")

@@ -81,6 +81,8 @@ def stock_name(value: Any, *, installed: bool = False) -> str:
     if isinstance(value, np.ufunc):
         known = next((each for each in ("numpy", "scipy.special") if _named(each, name) is value), "")
         return f"ufunc:{known}.{name}" if known else ""
+    if isinstance(value, MethodType) and _named("numpy.random", value.__name__) is value:
+        return f"numpy.random.{value.__name__}"  # of NumPy's global generator, whose state each draw moves on
     if isinstance(value, (MethodDescriptorType, WrapperDescriptorType)):
         return f"slot:{value.__objclass__.__qualname__}.{name}" if stock_name(value.__objclass__) else ""
     module = held(value, "__module__")

@@ -458,3 +458,17 @@ def test_what_a_view_of_memory_shows_and_a_weak_reference_leads_to_is_seen_to_ch
     assert [changed(shown, known[0]), changed(led, known[1])] == [[], []]
     memory[0], config.k = 3, 3
     assert [changed(shown, known[0]), changed(led, known[1])] == [["K"], ["K"]]
+
+
+def test_what_numpy_draws_by_name_is_one_function_before_it_is_loaded_and_after_a_draw():
+    script = (
+        "import numpy as np, sys\n"
+        "from opsdk.define.identity.digest import digest_of\n"
+        "def drawn(): return np.random.random() + np.random.normal()\n"
+        "def other(): return np.random.random() + np.random.uniform()\n"
+        "first = digest_of(drawn)\n"
+        "np.random.random()\n"
+        "print(digest_of(drawn) == first, digest_of(other) == first)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True False\n", "")
