@@ -595,6 +595,8 @@ def test_of_derived_gradients_two_are_proven_and_of_declared_ones_all():
     assert len(list(chain(declared.opdef))) == 4
 
 
+# Compiled for every dtype that there is; one dtype stands for them in verify/kernels.
+@pytest.mark.slow
 def test_a_compiled_row_is_not_tried_on_what_the_reference_serves():
     op = opsdk.elementwise("planted::f(Tensor x, Tensor y) -> Tensor out")(lambda x, y: x * y + 1)
 

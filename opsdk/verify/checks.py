@@ -32,6 +32,7 @@ CHECKS = (
     "mask",
     "materialize",
     "vjp",
+    "residual",
     "nondifferentiable",
     "vjp2",
     "complex",
@@ -44,7 +45,7 @@ CHECKS = (
 # A fault before those that may follow from it.
 _GRAVITY = (
     *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "accuracy", "value", "layout"),
-    *("vjp", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
+    *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
 _NUMBERS = _GRAVITY.index("accuracy")  # what comes before keeps an op from being judged at all
 _FOLLOWING = {

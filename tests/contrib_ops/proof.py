@@ -13,6 +13,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 SLOW = {
     "contrib::batch_norm",
     "contrib::bag_products",
+    "contrib::bags_to_table",
     "contrib::crf_log_likelihood",
     "contrib::deform_conv2d",
     "contrib::eigh",

@@ -112,7 +112,9 @@ def test_a_direct_call_of_a_gradient_op_gives_the_spec_or_is_told_so():
     np.testing.assert_array_equal(gradient(np.float64(2), x_spec=opsdk.TensorSpec([2], "float64")), [2.0, 2.0])
     with pytest.raises(ArityError, match=r"expected attribute 'x_spec' \(spec\), got no value for it"):
         gradient(np.float64(2))
-    with pytest.raises(AttributeValueError, match=r"'x_spec' expected spec, got \(2,\) .*; write x_spec=opsdk.Tens"):
+    with pytest.raises(
+        AttributeValueError, match=r"'x_spec' expected an opsdk.TensorSpec, got \(2,\) .*; write x_spec=opsdk.Tens"
+    ):
         gradient(np.float64(2), x_spec=(2,))
 
 

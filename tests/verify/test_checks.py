@@ -4,7 +4,7 @@ from opsdk.verify.checks import CHECKS, check_of
 from tests.contracts.tree import REPOSITORY
 
 NAMED = re.compile(
-    r"""(?:case|rule|\(\))\.(?:find|find_raised|did)\(\s*f?"([a-z0-9]+)|\b_run\([^"]*"([a-z0-9]+)\""""
+    r"""(?:case|rule|\(\))\.(?:find|find_raised|did)\(\s*f?"([a-z0-9]+)|\bjudge_case\([^"]*"([a-z0-9]+)\""""
 )
 
 

@@ -101,7 +101,7 @@ def _spec_beside(value: Any, wanted: Any) -> Any:
         specs = wanted if isinstance(wanted, list) and len(wanted) == len(value) else [None] * len(value)
         return [_spec_beside(item, spec) for item, spec in zip(value, specs, strict=True)]
     if value is None or wanted is None or wanted.ndim != value.spec.ndim:
-        return value and value.spec
+        return None if value is None else value.spec
     sizes = zip(value.spec.shape, wanted.shape, strict=True)
     return TensorSpec([other if size is None else size for size, other in sizes], value.dtype)
 

@@ -98,6 +98,8 @@ def test_a_rule_of_the_ops_own_leaves_shapes_to_the_row():
     assert np.array_equal(by_column(LARGE, SMALL), LARGE * SMALL)
 
 
+# Kernels in three languages, each compiled twice; rules that come before stand for it.
+@pytest.mark.slow
 def test_a_rule_that_comes_after_the_backward_is_the_gradients_too():
     op = hinge("numba")
     op.infer(opsdk.infer.broadcast)

@@ -40,6 +40,8 @@ def test_arrays_are_computed_element_by_element(given, dtype):
     np.testing.assert_allclose(computed, np.tanh(x.astype(dtype)), rtol=1e-6)
 
 
+# A compilation for each pair of kinds of arguments; arrays of one shape stand for them.
+@pytest.mark.slow
 def test_arrays_broadcast_against_one_another_and_numbers():
     kernel = numba.njit(lambda a, b: (vmath.hypot(a, b), vmath.where(a > b, a, 0), vmath.isnan(a), vmath.pow(a, 2)))
     a, b = np.array([[3.0], [np.nan]], np.float32), np.array([4.0, 0.0], np.float32)

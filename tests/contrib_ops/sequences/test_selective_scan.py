@@ -63,6 +63,8 @@ def test_no_steps_leave_the_states_at_zero(rng):
     assert (last == 0).all()
 
 
+# Each kernel is compiled for this cotangent alone; the gradients above stand for it.
+@pytest.mark.slow
 def test_a_loss_of_the_last_state_alone_reaches_what_the_state_is_made_of(rng):
     tensors = [opsdk.to_tensor(value, stop_gradient=False) for value in inputs(rng).values()]
     _, last = selective_scan(*tensors)

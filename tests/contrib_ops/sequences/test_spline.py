@@ -47,6 +47,8 @@ def test_gradients_are_derivatives_of_scipys_spline(boundary, rng):
     np.testing.assert_allclose(at.grad.numpy(), (dy * slopes).sum(0), rtol=1e-9, atol=1e-8)
 
 
+# Another order of every kernel is compiled; the first derivative stands for it.
+@pytest.mark.slow
 def test_the_second_derivative_in_x_is_that_of_the_curve(rng):
     scipy = pytest.importorskip("scipy.interpolate")
     knots, values, x = problem(rng, 6)

@@ -11,7 +11,7 @@ from opsdk.define.kernel.sizes import SizeFunction, as_sizes, size_function
 def picked():
     """Gives an op of which a run tells how many it picks."""
 
-    @opsdk.op("picked(Tensor x, *, float least=0.0) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
+    @opsdk.op("t::picked(Tensor x, *, float least=0.0) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
     def picked(x, least):
         return x[x > least]
 

@@ -89,6 +89,8 @@ def test_choices_between_choices_are_met_once_and_not_once_per_way_to_them():
     assert len(topological([ALGEBRA.plus(value.node, (value * 2.0).node)])) < 2000
 
 
+# A ladder of many choices, compiled to the second order; single choices stand for it.
+@pytest.mark.slow
 def test_a_ladder_of_choices_has_a_second_derivative():
     def function(x):
         value = vmath.where(x > -1.0, x * x, 0.0)

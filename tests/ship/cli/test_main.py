@@ -144,14 +144,17 @@ def test_the_module_is_the_command():
     assert result.stdout == f"opsdk, version {opsdk.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("where", "relu"), ("list",)], ids=str)
-def test_quick_commands_load_no_compiler_and_no_terminal_library(arguments):
+# `list` loads packages; what their ops declare of inputs is said in the words of gradcheck, which needs NumPy alone.
+@pytest.mark.parametrize(
+    ("arguments", "own"), [(("--help",), set()), (("where", "relu"), set()), (("list",), {"gradcheck"})], ids=str
+)
+def test_quick_commands_load_no_compiler_and_no_terminal_library(arguments, own):
     code = (
         "import sys\n"
         "from opsdk.ship.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit: pass\n"
         "heavy = {'numba', 'rich', 'gradcheck', 'cffi', 'sklearn'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        f"assert heavy <= {own}, heavy"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", code, *arguments]

@@ -113,6 +113,8 @@ def test_great_magnitudes_stay_inside_the_domain(define):
     assert "(float64(3,)) large magnitudes" in report.coverage.samples
 
 
+# Three orders of derivatives are compiled; the second alone is asked for elsewhere.
+@pytest.mark.slow
 def test_the_derivative_of_a_gradient_is_not_asked_for_where_nothing_of_it_is_left():
     # At x = 30 the third derivative of swish is 3e-12, of terms that cancel and of 1 - sigmoid(30) = 9e-14.
     swish = opsdk.elementwise(lambda x: x * opsdk.vmath.sigmoid(x), name="swish", namespace="t")
