@@ -8,8 +8,9 @@ CANDIDATES = python3.14 python3.13 python3.12 python3.11 python3.10 python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# A file stays in one process, which its fixtures and caches serve; files go in the order of tests/order.py.
-PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# A file stays in one process, which its fixtures and caches serve; files go in the order of tests/order.py. There is a
+# process per core, so BLAS gets one thread in each: threads of OpenBLAS spin while they wait, on cores that others need.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 PACKAGES = $(wildcard opsdk gradcheck contrib_ops)
 
 # Byte code is kept, whatever the environment says: tests start hundreds of processes, and each would compile the package.

@@ -99,6 +99,12 @@ def test_pages_with_code_are_found():
     assert {"ops.md", "proof.md"} <= {page.name for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))}
 
 
+def test_every_form_of_an_op_is_shown_in_ten_lines():
+    code = (REPOSITORY / "docs" / "ops.md").read_text(encoding="utf-8")
+    long = [block for *_, block in BLOCK.findall(code) if len(list(filter(str.strip, block.splitlines()))) > 10]
+    assert long == []
+
+
 def test_a_print_that_says_something_else_is_seen(capsys, tmp_path):
     text = "# A page\n\n```python\nx = 1\nprint(x + 1)  # 3\n```\n\nand\n\n```python\nprint(x)  # 1\n```\n"
     run(text, "page", tmp_path)

@@ -52,8 +52,8 @@ def is_inside(lengths, width):
 
 
 @ragged_from_padded.backward(composite=True)
-def ragged_from_padded_grad(x, lengths, dvalues):
-    return padded_from_ragged(dvalues, lengths, width=x.shape[1])
+def ragged_from_padded_grad(x_spec, lengths, dvalues):
+    return padded_from_ragged(dvalues, lengths, width=x_spec.shape[1])
 
 
 @padded_from_ragged.backward(composite=True)

@@ -14,7 +14,7 @@ from opsdk.core.spec import OpenSize
 from opsdk.core.suggest import nearest
 from opsdk.define.identity.callables import value_text
 from opsdk.define.schema.attr_type import AttrType, Range
-from opsdk.define.schema.scalars import BAD, TYPES
+from opsdk.define.schema.scalars import BAD, SPEC, TYPES
 
 
 class _Required:
@@ -154,8 +154,9 @@ def _refused(decl: AttrDecl, value: Any, subject: str) -> AttributeValueError:
             )
     if kind.is_list and isinstance(value, tuple):
         value = list(value)  # as a list is written, of which a call has made a tuple
+    wanted = f"an {scalar.annotation}" if kind.scalar == SPEC else kind
     return AttributeValueError(
-        f"{subject}: attribute {decl.name!r} expected {kind}, got {value!r} ({type(value).__name__}); "
+        f"{subject}: attribute {decl.name!r} expected {wanted}, got {value!r} ({type(value).__name__}); "
         f"write {decl.name}={kind.example()} or the like",
         details={"attribute": decl.name, "got": value},
     )

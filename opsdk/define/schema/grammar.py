@@ -126,7 +126,7 @@ RESULTS = (
     Form("-> (Tensor y, Tensor? z)", "", "the second is None in calls for which the infer rule returns None, so that "
          "attributes and inputs that are absent decide"),
     Form("-> (Tensor y, Tensor[] zs)", "", "several; those without a name are `y0`, `y1`"),
-    Form("-> Tensor y, residuals (Tensor i, object lu)", 'residuals=["i", "object lu"] of `@opsdk.op`', "what the "
+    Form("-> Tensor y, residuals (Tensor i, object lu)", '@opsdk.op(residuals=["i", "object lu"])', "what the "
          "backward alone sees: tensors, `Tensor<int> i` too, and objects of Python"),
 )  # fmt: skip
 

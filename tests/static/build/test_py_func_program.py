@@ -82,7 +82,7 @@ def test_an_output_that_is_its_input_is_changed(fetch, x):
 def test_a_gradient_through_an_output_that_is_its_input_is_refused(x):
     y = x * 2.0
     static.py_func(lambda y: y + 1, y, y, lambda y, out, dy: dy)
-    with pytest.raises(ProgramError, match="after 'scale' used it, it is written again by 'py_func'"):
+    with pytest.raises(ProgramError, match="after 'py_func' used it, it is written again by 'py_func'"):
         static.gradients(y, x)
 
 
