@@ -182,13 +182,13 @@ def deform_conv2d_samples(rng):
     yield sample(
         "padding, stride and dilation, without bias",
         (1, 1, 4, 3),
-        (1, 1, 2, 1),
+        (1, 1, 2, 2),
         bias=False,
         padding=[1, 0],
         stride=[2, 1],
         dilation=[2, 1],
     )
-    yield sample("two groups of channels, and of offsets", (2, 4, 2, 2), (2, 2, 1, 1), groups=2)
+    yield sample("two groups of channels, and four of offsets", (2, 4, 1, 2), (2, 2, 1, 1), groups=4)
     yield sample("taps far outside", (1, 1, 2, 2), (1, 1, 1, 2), by=5.0, padding=[1, 1])
     yield sample("no images", (0, 1, 2, 2), (1, 1, 1, 1))
     yield sample("no outputs", (1, 1, 1, 2), (1, 1, 2, 2))

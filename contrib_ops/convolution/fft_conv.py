@@ -80,6 +80,10 @@ def fft_conv_samples(rng):
             rng.normal(size=(2, 1, 3)), rng.normal(size=(2, 1, 3)), mode=mode, reason=f"{mode}, each its own"
         )
     yield opsdk.Sample(rng.normal(size=(1, 1, 37)), rng.normal(size=(1, 37)), mode="causal", reason="an odd length")
+    x = np.array([[[1.0, np.inf, 2.0, 3.0]]])
+    yield opsdk.Sample(
+        x, rng.normal(size=(1, 2)), mode="causal", reason="inf, which spreads no further than the filter"
+    )
     yield opsdk.Sample(rng.normal(size=(1, 2, 1)), rng.normal(size=(2, 1)), mode="causal", reason="one element")
     yield opsdk.Sample(np.zeros((0, 2, 3)), rng.normal(size=(2, 2)), mode="causal", reason="no sequences")
     yield opsdk.Sample(np.zeros((2, 0, 3)), np.zeros((0, 2)), mode="causal", reason="no channels")
