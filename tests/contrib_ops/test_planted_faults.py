@@ -135,8 +135,8 @@ FAULTS = {
         ("segments/scatter.py", "return scatter_mean(ddsrc, index", "return scatter_mean(2 * ddsrc, index"),
         (
             "segments/scatter_numba.py",
-            "np.zeros((size, after)), np.zeros((size, after))",
-            "*[np.zeros((size, after))] * 2",
+            "sums, counts = np.zeros((size, after)), np.zeros((size, after))",
+            "sums = counts = np.zeros((size, after))",
         ),
         ("segments/scatter_numba.py", "sums / np.maximum(counts, 1)", "sums / counts.max()"),
         ("segments/scatter_numba.py", "arriving[b, s, j] / counts[s, j]", "arriving[b, s, j] / counts[s, 0]"),
