@@ -25,6 +25,7 @@ OPS = {
     "softmax_with_cross_entropy": (loss.softmax_with_cross_entropy, "xl"),
     "cross_entropy": (loss.cross_entropy, "pl"),
     "cosine_similarity": (normalization.cosine_similarity, "xx"),
+    "logsumexp": (opsdk.find_op("opsdk::logsumexp"), "x"),
 }
 SHAPES = [(1, 1), (1, 40), (3, 5), (2, 2, 3)]  # 40: a thread takes several positions; 3 and 5: some take none
 
