@@ -1,6 +1,7 @@
 """What `verify` finds on tensors and in Programs, which know none of the sizes, that bare arrays do not show."""
 
 import numpy as np
+import pytest
 
 import opsdk
 from opsdk.verify import verify
@@ -67,3 +68,58 @@ def test_an_op_that_takes_float64_only_is_not_asked_for_float32():
         return dy * 2.0
 
     assert opsdk.verify(exact).verdict == "pass"
+
+
+PICK_GRAD = """
+int32_t pick_grad_f64(const DLTensor *index, const DLTensor *dy, DLTensor *dsrc, const DLTensor *src_spec) {
+  double *out = OPSDK_DATA(double, dsrc);
+  for (int64_t i = 0; i < opsdk_size(dsrc); ++i) out[i] = 0;
+  for (int64_t i = 0; i < opsdk_size(dy); ++i)
+    out[OPSDK_DATA(const int64_t, index)[i]] += OPSDK_DATA(const double, dy)[i];
+  return 0;
+}
+"""
+
+
+@pytest.fixture
+def pick():
+    """An op whose backward is in C for int64 indices and float64 alone."""
+    pytest.importorskip("cffi")
+
+    @opsdk.op(
+        "t::pick(Tensor src, Tensor<int> index) -> Tensor y",
+        infer=lambda src, index: opsdk.TensorSpec(index.shape, src.dtype),
+        domain={"index": opsdk.domain.positions(of="src")},
+    )
+    def pick(src, index):
+        return src[index]
+
+    @pick.backward
+    def pick_grad(src_spec, index, dy):
+        return opsdk.sum_at(dy, index, src_spec.shape[0])
+
+    pick.grad.kernel("cpu", language="c", dtypes={"index": "int64"}, source=PICK_GRAD)
+    return pick
+
+
+def test_a_sample_of_the_author_that_has_no_gradient_on_tensors_is_a_finding(pick):
+    @pick.samples
+    def pick_samples(rng):
+        yield opsdk.Sample(rng.normal(size=4), np.array([1, 1, 3]), reason="int64")
+        yield opsdk.Sample(rng.normal(size=4), np.array([1, 1, 3], "int32"), reason="int32")
+
+    report = opsdk.verify(pick)
+    first = report.findings[0]
+    assert (first.check, first.code) == ("dynamic", "OP220")
+    refused = "op 't::pick_grad', c kernel: input 'index' expected int64, got int32; cast it"
+    assert first.message == (
+        "op 't::pick', on tensors: sample (float64(4,), int32(3,)) int32 expected to run as on arrays, raised "
+        f"KernelNotFoundError: {refused}"
+    )
+
+
+def test_a_dtype_that_only_verify_tries_may_be_refused_by_a_compiled_backward(pick):
+    sample = opsdk.Sample(np.arange(4.0), np.array([1, 1, 3]))
+    report = opsdk.verify(pick, samples=[sample])
+    assert report.verdict == "pass"
+    assert any("no function pick_grad_f32 for float32" in text for text in report.coverage.skipped)
