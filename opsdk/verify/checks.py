@@ -1,18 +1,20 @@
 """Checks by name, in the order in which `verify` runs them, and their findings: causes first, expected ones apart.
 
-A fault of a kernel comes before what follows from it in a runtime, which is folded in. A finding that an op's author
-expects is told as a note with its reason, and missed where it does not show.
+A fault of a kernel comes before what follows from it in a runtime, which is folded in. A kernel of a backward that
+differs from a reference which is wrong itself comes after that. A finding that an op's author expects is told as a note
+with its reason, and missed where it does not show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.report import Finding, Row, Verdict, kind_of
+from opsdk.verify.report import Finding, Row, Verdict, is_reference, kind_of
 from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
@@ -79,6 +81,38 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         else:
             also.setdefault(cause.id, {})[_FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
     return tuple(replace(f, also=f"the same {' and '.join(also[f.id])}") if f.id in also else f for f in kept)
+
+
+def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
+    """Returns what is left of the findings of an op and its gradient ops, one after the other, in one order.
+
+    What the reference of a backward gives is judged by numeric derivatives, what its kernels give is compared with it.
+    """
+    found = in_order(finding for session in sessions for finding in session.settled)
+    doubted: dict[str, str] = {}
+    for session, gradients in pairwise(sessions):
+        doubted.update(_beside_wrong(session, gradients))
+    told = [replace(finding, compare=doubted.get(finding.id, "")) for finding in found]
+    return tuple(sorted(told, key=lambda finding: bool(finding.compare)))
+
+
+def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, str]]:
+    """Yields the ids of findings of a gradient op's kernels whose reference is wrong, and what is to be said there."""
+    rule = session.opdef.grad
+    wrong = {f.input for f in session.settled if kind_of(f.check) == "vjp" and is_reference(f.row)}
+    if rule is None:
+        return
+    of = dict(zip(gradients.opdef.schema.output_names, rule.wrt, strict=True))
+    for finding in gradients.settled:
+        output, bracket, number = finding.check.removeprefix("value.").partition("[")
+        if kind_of(finding.check) != "value" or output not in of:
+            continue
+        name = session.opdef.schema.input_names[of[output]] + bracket + number
+        if name in wrong:
+            line = session.lines.get(finding.row)
+            is_right = line is not None and "vjp" in line.checks and "vjp" not in line.wrong
+            told = "this kernel agrees with the derivative" if is_right else "mend that first"
+            yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:

@@ -18,7 +18,7 @@ SCHEMA = 1
 # The parts of a finding in the order of a document: what it is about, what is wrong, what to do.
 _FINDING = (
     *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),
-    *("cause", "repro", "code", "also", "picture", "help"),
+    *("cause", "compare", "repro", "code", "also", "picture", "help"),
 )
 # The gravest first: the first that occurs is the verdict of several kernels.
 VERDICTS = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed", "skipped": "skipped"}
@@ -34,6 +34,7 @@ class Finding(gradchecks.Finding):
         row: place, dtype and language of the kernel, as `cpu,float64,numba`.
         at: file and line of the code concerned.
         sample: the call that shows it.
+        compare: what is known of the reference that a kernel was compared with, where that is wrong itself.
         code: stable code of the kind of finding.
         also: where else the same shows.
         help: what to do where the finding tells nothing about how the op is meant to be used.
@@ -44,6 +45,7 @@ class Finding(gradchecks.Finding):
     row: str
     at: str = ""
     sample: str = ""
+    compare: str = ""
     code: str = "OP301"
     also: str = ""
     help: str = ""
@@ -151,11 +153,11 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
     """Returns the labelled lines that follow a finding's first line."""
     passed = [c for row in report.rows if (row.op, row.row) == (finding.op, finding.row) for c in row.passed]
     is_about_numbers = finding.cause or finding.error_bar is not None
-    is_alone = not _is_reference(finding.row) and _reference_passes(finding, report)
+    is_alone = not is_reference(finding.row) and _reference_passes(finding, report)
     lines = [
         ("kernel", f"{finding.op}[{finding.row}]"),
         ("pattern", (finding.cause or "none recognised") if is_about_numbers else ""),
-        ("compare", "the reference kernel passes; only this kernel is wrong" if is_alone else ""),
+        ("compare", finding.compare or ("the reference kernel passes; only this kernel is wrong" if is_alone else "")),
         ("sample", finding.sample),
         ("passed", f"{len(passed)} other checks: {', '.join(passed)}" if passed else ""),
         ("also", finding.also),
@@ -169,14 +171,15 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
 def _reference_passes(finding: Finding, report: VerifyReport) -> bool:
     """Whether the reference did what a finding is about, and did it right; values are compared with its own."""
     same = [other for other in report.findings if (other.op, other.check) == (finding.op, finding.check)]
-    if any(_is_reference(other.row) for other in same):
+    if any(is_reference(other.row) for other in same):
         return False
     check = kind_of(finding.check)
-    its = [row for row in report.rows if row.op == finding.op and _is_reference(row.row)]
+    its = [row for row in report.rows if row.op == finding.op and is_reference(row.row)]
     return check == "value" or any(check in row.passed for row in its)
 
 
-def _is_reference(row: str) -> bool:
+def is_reference(row: str) -> bool:
+    """Whether a kernel, by its name, is the one that the others are compared with."""
     return KernelId.parse(row).language in (REFERENCE, COMPOSITE, ANY)
 
 

@@ -14,7 +14,7 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
-from opsdk.verify.checks import in_order, settle
+from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
@@ -212,7 +212,7 @@ def _unused(opdef: OpDef) -> Iterator[None]:
 def _report(sessions: Sequence[Session], start: float) -> VerifyReport:
     """Returns one report of an op and its gradient ops; a fault that shows in several is told once."""
     first = sessions[0]
-    findings = in_order(finding for session in sessions for finding in session.settled)
+    findings = in_order_of_all(sessions)
 
     def every(name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(text for session in sessions for text in getattr(session, name)))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from opsdk.backends.call.language import LANGUAGES, PyFunc
 from opsdk.verify import render_text, verify
 from opsdk.verify.checks import in_order
 from opsdk.verify.report import Finding
@@ -111,3 +112,46 @@ def test_a_wrong_numba_row_leaves_the_reference_innocent(define):
     report = verify(op)
     assert {one.row.rpartition(",")[2] for one in report.findings} == {"numba"}
     assert report.findings[0].check == "value.y"
+
+
+def minus_cube_grad(x, dy):
+    return -3 * x * x * dy
+
+
+@pytest.fixture
+def with_kernel(define, monkeypatch):
+    """Gives a cube with a backward, and a kernel of that in a language of Python functions."""
+    spoken = PyFunc("spoken")
+    monkeypatch.setitem(LANGUAGES, ("spoken", "cpu", spoken.form), spoken)
+
+    def with_kernel(backward, kernel):
+        op = define(cube, backward)
+        op.grad.kernel("cpu", language="spoken")(kernel)
+        return op
+
+    return with_kernel
+
+
+def test_a_wrong_reference_of_a_backward_is_named_before_the_kernels_that_differ_from_it(with_kernel):
+    report = verify(with_kernel(minus_cube_grad, lambda x, dy: 3 * x * x * dy))
+    first, second = report.findings
+    assert (first.op, first.check, first.row) == ("planted::f", "vjp.x", "cpu,float64,numpy")
+    assert first.cause == "yours has the opposite sign everywhere"
+    assert (second.op, second.check, second.row) == ("planted::f_grad", "value.dx", "cpu,float64,spoken")
+    agrees = "the reference is wrong itself, in the gradient of 'x'; this kernel agrees with the derivative"
+    assert second.compare == agrees
+    assert f"compare  {agrees}" in render_text(report)
+    assert "only this kernel is wrong" not in render_text(report)
+
+
+def test_a_kernel_that_is_wrong_beside_a_wrong_reference_is_not_called_right(with_kernel):
+    findings = verify(with_kernel(minus_cube_grad, lambda x, dy: 2 * x * x * dy)).findings
+    assert findings[0].check == "vjp.x"
+    assert findings[-1].compare == "the reference is wrong itself, in the gradient of 'x'; mend that first"
+
+
+def test_a_kernel_that_differs_from_a_right_reference_is_alone_in_it(with_kernel):
+    report = verify(with_kernel(cube_grad, lambda x, dy: 2 * x * x * dy))
+    first = report.findings[0]
+    assert (first.op, first.check, first.compare) == ("planted::f_grad", "value.dx", "")
+    assert "compare  the reference kernel passes; only this kernel is wrong" in render_text(report)
