@@ -34,7 +34,9 @@ LAST = "only the last element: a loop that ends one too early does this"
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
-_NEIGHBOURS = 8  # draws of what a computation loses
+# Draws of what a computation loses. Where terms cancel to 0 a draw may lose nothing, in two of three cases: what is wrong
+# beside eight of them is looked at with many.
+_NEIGHBOURS, _MANY_NEIGHBOURS = 8, 96
 _NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
 _SHORT_EPS = 2.0**-23
 
@@ -50,7 +52,7 @@ class Difference:
         index: of the worst.
         got: the value there.
         expected: what it should be.
-        error: greatest relative error over all elements, within the allowance or not.
+        error: greatest relative error over all elements, within the allowance or not; absolute where 0 is right.
         is_last: whether the only wrong element is the last of several, and nothing like what it should be.
     """
 
@@ -113,7 +115,8 @@ def measure(
             near = _is_at_the_edge(value, narrow, allowed + limit * eps, limit)
         wrong = ~(same | near | (distance <= allowed))
         # Relative to what enters an element before terms cancel, where that is more than the element itself.
-        scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), max(tiny, floor))
+        scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), floor)
+        scale = np.where(scale == 0, 1.0, np.maximum(scale, tiny))  # of an exact 0 the error counts as it is
         relative = np.where(same | near, 0.0, distance / scale)
     return _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
 
@@ -228,9 +231,17 @@ class Rounding:
         for the same numbers, the most over some nearby, since at one it may be right by chance. Where float32 leaves
         no digit at all it tells too little; where float32 is not taken there are no moves.
         """
+        return self._losses(_NEIGHBOURS)
+
+    @cached_property
+    def lost_by_some(self) -> Moves:
+        """What `lost` finds over many more nearby: an exact 0 may be all that a few of them show."""
+        return self._losses(_MANY_NEIGHBOURS)
+
+    def _losses(self, draws: int) -> Moves:
         rng = np.random.default_rng([self.seed, 19])
         found: Moves = []
-        for _ in range(_NEIGHBOURS):
+        for _ in range(draws):
             inputs = [
                 value if i in self.constant else calls.each([value], lambda a: near(a, rng))[0]
                 for i, value in enumerate(self.call.inputs)
@@ -285,7 +296,6 @@ def check_values(case: Case, made: list[Any], units: float) -> None:
     floats = [array.dtype for array in (*flat(call.inputs), *flat(made)) if is_inexact(array)]
     eps = max([resolution(dtype) for dtype in floats], default=resolution(_LONG))
     rounding = Rounding(run, long, eps, case.session.seed, opdef.constant_inputs(), truth, partial(held, opdef))
-    moved = rounding.together
     names = calls.result_names(opdef)
     declared = opdef.traits.accuracy or 0.0 if opdef.gradient_of is not None else 0.0
     made = [None if want is None else got for got, want in zip(made, truth, strict=True)]  # of what nobody wants
@@ -298,25 +308,32 @@ def check_values(case: Case, made: list[Any], units: float) -> None:
         elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT else 0.0
-            found = measure(got, want, moved[k], eps, units, floor, declared)
-            if found.count and moved[k] is not None:  # inputs that moved together may have changed nothing by chance
-                found = measure(got, want, rounding.apart[k], eps, units, floor, declared)
-            if found.count and moved[k] is not None:  # a computation whose terms cancel loses digits by itself
-                more = rounding.lost[k] if k < len(rounding.lost) else None
-                if is_reference and more is not None:  # it is to lose no more than its inputs have digits
-                    more = np.minimum(more, eps * _largest(long, want.shape))
-                found = measure(got, want, _greater(rounding.apart[k], more), eps, units, floor, declared)
+            # The reference is to lose no more than its inputs have digits.
+            most = eps * _largest(long, want.shape) if is_reference else None
+            for moved in _moves(rounding, k, most):
+                found = measure(got, want, moved, eps, units, floor, declared)
+                if not found.count:
+                    break
             _record(case, name, found, got.shape)
 
 
-def _largest(call: Call, shape: tuple[int, ...]) -> Any:  # Any: an array, or 0.0 where no input has the shape
-    """Returns for each element of an output how great the inputs are there."""
-    sizes = [np.abs(array) for array in flat(call.inputs) if is_float(array) and array.shape == shape]
-    return np.max(sizes, axis=0) if sizes else 0.0
+def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.ndarray | None]:
+    """Yields how far rounding may take an output: at more cost and further each time, for what seemed wrong before."""
+    yield rounding.together[k]
+    if rounding.together[k] is not None:
+        apart = rounding.apart[k]  # inputs that moved together may have changed nothing by chance
+        yield apart
+        for losses in (lambda: rounding.lost, lambda: rounding.lost_by_some):  # as where terms cancel
+            lost = dict(enumerate(losses())).get(k)
+            if apart is not None and lost is not None and lost.shape == apart.shape:
+                yield np.maximum(apart, lost if most is None else np.minimum(lost, most))
 
 
-def _greater(moved: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | None:
-    return moved if moved is None or more is None or more.shape != moved.shape else np.maximum(moved, more)
+def _largest(call: Call, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns for each element of an output how great the inputs are there; or anywhere, where none has its shape."""
+    arrays = [np.abs(array) for array in flat(call.inputs) if is_float(array)]
+    sizes = [array for array in arrays if array.shape == shape]
+    return np.asarray(np.max(sizes, axis=0) if sizes else max((np.max(a, initial=0.0) for a in arrays), default=0.0))
 
 
 def _record(case: Case, name: str, found: Difference, shape: Any) -> None:

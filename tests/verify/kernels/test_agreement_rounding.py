@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.agreement import Rounding
+from opsdk.verify.kernels.agreement import Rounding, measure
 
 EPS = 2.0**-52
 
@@ -93,3 +93,36 @@ def test_an_input_that_must_not_move_does_not_keep_the_others_from_it():
     x = np.array([1.0, -2.0])
     (moved,) = Rounding(run, Call([x, np.array([1.0, 2.0])], {}), 1e-7, seed=0).together
     np.testing.assert_allclose(moved, [3e-7, 6e-7])
+
+
+def four_corners(x, v, dy):
+    """The slope of an interpolation between four corners of one colour: none."""
+    a = x - np.floor(x)
+    out = np.zeros_like(x)
+    for weight in (-(1 - a), -a, 1 - a, a):
+        out += dy * v * weight
+    return out
+
+
+@pytest.mark.parametrize("columns", [6, 4])  # as the inputs have them, and a shape that none of them has
+def test_terms_that_cancel_to_an_exact_0_are_not_blamed_for_rounding_at_any_seed(columns):
+    @opsdk.op("t::slope(Tensor x, Tensor v, Tensor dy) -> Tensor y")
+    def slope(x, v, dy):
+        return four_corners(x, v, dy)[:, :columns]
+
+    slope.infer(lambda x, v, dy: opsdk.TensorSpec((x.shape[0], columns), x.dtype))
+
+    @slope.samples
+    def slope_samples(rng):
+        for _ in range(4):
+            yield opsdk.Sample(*rng.normal(size=(3, 2, 6)), reason="rows")
+
+    for seed in range(12):
+        report = opsdk.verify(slope, seed=seed)
+        assert report.findings == ()
+        assert max(row.worst_error for row in report.rows if row.worst_error is not None) < 1e-5
+
+
+def test_of_an_exact_0_the_error_is_told_as_it_is():
+    found = measure(np.array([1e-3, 4.0]), np.array([0.0, 4.0]), np.zeros(2), EPS)
+    assert (found.count, found.index, found.error) == (1, (0,), 1e-3)
