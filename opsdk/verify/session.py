@@ -45,7 +45,8 @@ def target_of(opdef: OpDef) -> str | None:
     owner = opdef.gradient_of or opdef.name
     if not any(op.opdef.name == owner for op in held):
         return None
-    if origin.module != "__main__" and "." in origin.module:
+    is_of_package = "." in origin.module or Path(origin.file).name == "__init__.py"
+    if origin.module != "__main__" and is_of_package:
         return f"{origin.module}:{opdef.schema.name}"
     if not origin.file.endswith(".py") or not Path(origin.file).is_file():
         return None

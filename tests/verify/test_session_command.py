@@ -1,5 +1,6 @@
 """The command that a finding offers works in a new process, or is not offered."""
 
+import importlib
 import os
 import re
 import shlex
@@ -42,6 +43,19 @@ def test_a_built_in_op_goes_by_its_name():
     assert command(find_op("tanh").opdef, "cpu,float64,numpy", "vjp.x", 3) == (
         "opsdk check 'opsdk::tanh[cpu,float64,numpy]::vjp.x' --seed 3"
     )
+
+
+def test_an_op_of_a_package_itself_goes_by_the_package(tmp_path, monkeypatch):
+    (tmp_path / "packed_ops").mkdir()
+    (tmp_path / "packed_ops" / "__init__.py").write_text(WRONG)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    made = importlib.import_module("packed_ops")
+    try:
+        assert target_of(made.mish.opdef) == "packed_ops:mish"
+        assert target_of(made.mish.grad.opdef) == "packed_ops:mish_grad"
+    finally:
+        del sys.modules["packed_ops"]
 
 
 def test_a_command_is_quoted_for_the_shell(monkeypatch):

@@ -28,7 +28,7 @@ class Selection:
     Args:
         text: the target as typed.
         ops: forward ops, in the order of their definition's lines.
-        home: the file or module that the ops were loaded from; empty where they were registered already.
+        home: the file or module that the ops were loaded from; empty where their names find them anywhere.
         row: `place,dtype,language` of a finding's id, or empty.
         check: the check of a finding's id, such as `vjp.x`, or empty.
     """
@@ -61,16 +61,16 @@ def resolve(text: str) -> Selection:
         parts = found.groupdict()
         name, row, check = parts["op"], parts.get("row") or "", parts.get("check") or ""
     head, separator, tail = _split(name)
-    is_file = head.endswith(".py") or os.sep in head
-    if is_file:
+    home = head
+    if head.endswith(".py") or os.sep in head:
         ops = _from_file(head, tail if separator else None, name)
     elif separator:
         ops = [_from_module(head, tail, name)]
     else:
-        ops = _registered_or_package(name)
+        ops, home = _registered_or_package(name)
     if not ops:
         narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
-    return Selection(text, tuple(ops), head if separator or is_file else "", row, check)
+    return Selection(text, tuple(ops), home, row, check)
 
 
 def resolve_one(text: str) -> Op:
@@ -129,18 +129,20 @@ def _from_module(module_name: str, wanted: str, text: str) -> Op:
             f"a target is one of {_FORMS}"
         ) from error
     held = getattr(module, wanted, None)
-    return held if isinstance(held, Op) else _pick(ops, wanted, module_name)
+    return held if isinstance(held, Op) else _pick(ops or _below(module), wanted, module_name)
 
 
-def _registered_or_package(name: str) -> list[Op]:
+def _registered_or_package(name: str) -> tuple[list[Op], str]:
+    """Returns the ops that a name or a package names, and the package where no installed provider announces it."""
     op = _found(name, REGISTRY.held)
     if op is not None:
         if Path(f"{name}.py").is_file():
             narrate(f"{name} is the op {op.opdef.name} here; meant {name}.py? Name the file with its ending")
-        return [op]
+        return [op], ""
     if "::" not in name and is_module(name):
         module, ops = load_module(name)
-        return in_order(ops or _below(module))
+        is_announced = name.partition(".")[0] == "opsdk" or PROVIDERS.owner(name) is not None
+        return in_order(ops or _below(module)), "" if is_announced else name
     op = _found(name, find_op)
     if op is None:
         bare = name.rpartition("::")[2]
@@ -153,7 +155,7 @@ def _registered_or_package(name: str) -> list[Op]:
             f"registered: {alternatives(bare, names)}",
             help=f"a target is one of {_FORMS}",
         )
-    return [op]
+    return [op], ""
 
 
 def _found(name: str, find: Callable[[str], Op | None]) -> Op | None:

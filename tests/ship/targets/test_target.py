@@ -91,6 +91,23 @@ def test_ops_of_files_are_pasted_by_their_file(right):
     assert resolve("relu").paste("opsdk::relu") == "opsdk::relu"
 
 
+@pytest.mark.parametrize("file", ["__init__.py", "first.py"])  # one that the package imports, and one that it does not
+def test_ops_of_a_package_are_pasted_by_the_package_that_a_new_process_imports(right, here, file):
+    package = here / "mypack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / file).write_text(right.read_text())
+    assert resolve("mypack").paste("mypack::clamp") == "mypack:clamp"
+    assert names("mypack:clamp") == ["mypack::clamp"]
+    assert names("mypack:clamp_grad") == ["mypack::clamp_grad"]
+
+
+def test_ops_that_an_installed_package_announces_are_pasted_by_their_names(right, here, monkeypatch):
+    install(here, "good-ops", {"good": "good"})
+    monkeypatch.syspath_prepend(here)
+    assert resolve("good").paste("good::clamp") == "good::clamp"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
