@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -270,7 +271,12 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
     if not callable(opdef.traits.surrogate):
         return subject
     function = reorder(opdef.traits.surrogate, names)
-    stand_in = Kernel(KernelKey("cpu"), REFERENCE, function, origin_of(opdef.traits.surrogate), names)
+
+    # Any: a call's values, and what is made of them; the identity may hand on what it is given.
+    def fresh(*values: Any, **attrs: Any) -> Any:
+        return deepcopy(function(*values, **attrs))
+
+    stand_in = Kernel(KernelKey("cpu"), REFERENCE, fresh, origin_of(opdef.traits.surrogate), names)
     return replace(subject, surrogate=partial(forward, kernel=stand_in))
 
 

@@ -92,6 +92,27 @@ def test_a_surrogate_of_another_shape_or_that_raises_is_found(define):
     assert "RuntimeError: not written" in report.findings[0].message
 
 
+def test_the_identity_is_a_surrogate_that_hands_its_input_on(define):
+    assert verify(define(round_half, lambda dy: dy.copy(), surrogate=lambda x: x)).verdict == "pass"
+
+
+def test_of_several_outputs_the_surrogate_gives_each(define):
+    @opsdk.op(
+        "planted::codes(Tensor x) -> (Tensor y, Tensor half, Tensor code)",
+        nondifferentiable=["code"],
+        infer=lambda x: (x, x, x),
+        surrogate=lambda x: (x, x / 2, np.zeros_like(x)),
+    )
+    def codes(x):
+        return np.round(x), np.round(x / 2), np.round(x) % 2
+
+    sample = opsdk.Sample(np.array([0.3, -1.2, 2.6]))
+    codes.backward(lambda dy, dhalf: dy + dhalf / 2)
+    assert verify(codes, samples=[sample]).verdict == "pass"
+    codes.backward(lambda dy, dhalf: dy + dhalf, replace=True)
+    assert {finding.check for finding in verify(codes, samples=[sample]).findings} == {"vjp.x"}
+
+
 def test_the_page_of_an_op_names_its_surrogate(define):
     op = define(round_half, lambda dy: dy.copy(), surrogate=straight)
     assert "the derivative of the surrogate straight" in catalog.derivative_of(op.opdef)
