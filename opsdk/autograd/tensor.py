@@ -13,7 +13,7 @@ from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor_state import PartVersion, TensorState, check_in_place, check_unviewed, share
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, OpsdkError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
@@ -320,7 +320,7 @@ class Tensor(TensorState, ValueMethods):
             if left is not None:  # the fast path ends somewhere on the way
                 edge, gradient, visited = left
                 run_backward((edge,), (gradient,), self._algebra, retain_graph, visited)
-        except OpsdkError as error:
+        except Exception as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     def register_hook(self, hook: Hook) -> HookHandle:

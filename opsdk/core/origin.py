@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from opsdk.core.errors import OpsdkError
@@ -84,31 +84,33 @@ def registrar(origin: Origin) -> str:
 
 
 def trimmed(error: E) -> E:
-    """Returns the error without the frames below the caller's, unless `OPSDK_TRACEBACK=full`.
+    """Returns the error without opsdk's own frames below the caller's, unless `OPSDK_TRACEBACK=full`.
 
     An error of opsdk speaks about the user's call, so the frames between that call and the check that failed say
-    nothing. Where frames of the user's lie between, such as those of a backward that calls ops, all frames stay.
+    nothing; nor do those between the call and a function of the user's, such as an infer rule, that raised. Other
+    people's frames stay, in their order. An exception that opsdk's own code raised, and did not mean to, keeps all.
     """
-    return error if FLAGS.traceback == "full" or _runs_through_others(error) else error.with_traceback(None)
+    trace, kept, is_own = error.__traceback__, [], True
+    while trace is not None:
+        is_own = trace.tb_frame.f_code.co_filename.startswith(PACKAGE_ROOT)
+        if not is_own:
+            kept.append(trace)
+        trace = trace.tb_next
+    if FLAGS.traceback == "full" or (is_own and not isinstance(error, OpsdkError)):
+        return error
+    for each in reversed(kept):
+        trace = TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return error.with_traceback(trace)
 
 
 def trimming(function: Callable[P, R]) -> Callable[P, R]:
-    """Makes the errors of opsdk end at the calls of a public function; exceptions of the user's pass as they are."""
+    """Makes the errors of opsdk end at the calls of a public function, and has those of the user's show no more."""
 
     @wraps(function)
     def trimmed_call(*args: P.args, **options: P.kwargs) -> R:
         try:
             return function(*args, **options)
-        except OpsdkError as error:
+        except Exception as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     return trimmed_call
-
-
-def _runs_through_others(error: BaseException) -> bool:
-    trace = error.__traceback__
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE_ROOT):
-            return True
-        trace = trace.tb_next
-    return False

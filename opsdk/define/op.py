@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
+from opsdk.core.errors import KernelNotFoundError, NameClashError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
 from opsdk.define.call import absences, bind, check_captured, take_draws
@@ -83,7 +83,7 @@ class Op(Handle):
                 if apply is not None:
                     return apply(self._opdef, args, attrs)
             return apply_slowly(self._opdef, args, attrs)
-        except OpsdkError as error:
+        except Exception as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     # -- defining ----------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ class Op(Handle):
 
 
 if FAST is not None:
-    FAST.connect_ops(Op, FAST_PATHS, OpsdkError, trimmed)
+    FAST.connect_ops(Op, FAST_PATHS, Exception, trimmed)
 PROVIDERS = Providers()
 REGISTRY: OpRegistry[Op] = OpRegistry(PROVIDERS)
 

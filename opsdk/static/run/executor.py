@@ -12,7 +12,7 @@ import numpy as np
 
 from opsdk.core.bounded import Bounded
 from opsdk.core.dtype import as_native
-from opsdk.core.errors import DTypeError, FeedError, FetchError, OpsdkError, ProgramError
+from opsdk.core.errors import DTypeError, FeedError, FetchError, ProgramError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted
 from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
@@ -116,7 +116,7 @@ class Executor:
                     scope.commit(compiled.changes(held, values))
                     program.ran_in.add(scope)
             return found
-        except OpsdkError as error:
+        except Exception as error:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     def close(self) -> None:

@@ -34,8 +34,8 @@ LAST = "only the last element: a loop that ends one too early does this"
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
-# Draws of what a computation loses. Where terms cancel to 0, two of three draws lose nothing: what is wrong beside eight
-# of them is looked at with many.
+# Draws of what a computation loses. Where terms cancel to 0, two of three draws lose nothing: what is wrong beside
+# eight of them is looked at with many.
 _NEIGHBOURS, _MANY_NEIGHBOURS = 8, 96
 _NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
 _SHORT_EPS = 2.0**-23
