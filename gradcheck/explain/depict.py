@@ -142,7 +142,7 @@ def _map_jacobian(outcome: Outcome, position: int, most_outputs: int) -> Jacobia
     right, unknown = settle(outcome.measured, outputs, elements)
     numeric = np.clip(np.nan_to_num(analytic), right.low, right.high)
     peak = np.max(np.abs(numeric), initial=0.0, keepdims=True)
-    allowed = outcome.tolerance[elements].allowance(numeric, right.bar, peak)
+    allowed = outcome.tolerance[elements].allowance(numeric, right.bar, np.abs(numeric), peak)
     error = analytic - numeric
     judged = comparison.status[np.searchsorted(comparison.elements, elements)]
     status = entry_status(error, numeric, right.bar, allowed, judged, unknown)

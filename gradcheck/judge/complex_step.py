@@ -88,7 +88,7 @@ def sharpen(outcome: Outcome) -> Outcome:
         return outcome.saw("it contradicts elements known sharply", asked)
     local = outcome.tolerance[comparison.elements]
     peak = np.max(np.abs(value), initial=0.0, keepdims=True)
-    allowance = local.allowance(value, bar, peak) + comparison.floor
+    allowance = local.allowance(value, bar, np.abs(value), peak) + comparison.floor
     distance = np.abs(comparison.analytic - value)
     clear = (BARS * bar <= np.maximum(SHARP * np.abs(value), SHARP_PEAK * peak)).all(axis=0)
     right = unsure & agrees & clear & (distance <= allowance).all(axis=0)

@@ -75,10 +75,11 @@ def _compare(outcome: Outcome, columns: Columns) -> Comparison:
     largest = np.max(np.abs(cotangents), axis=1, initial=0.0)[:, None]
     entry_bar = np.where(lost | (weights == 0), 0.0, entry.bar)
     bar = gather(np.where(entry_bar > 0, np.abs(weights) * entry_bar, 0.0)) + largest * element.idle_bar
-    peak = np.max(gather(np.maximum(np.abs(first), np.abs(second))), initial=0.0, keepdims=True)
+    own = gather(np.maximum(np.abs(first), np.abs(second)))
+    peak = np.max(own, initial=0.0, keepdims=True)
     floor = BARS * (gather(np.abs(weights) * entry.floor) + largest * element.idle_floor)
     numeric = np.clip(np.nan_to_num(analytic), low, high)
-    allowance = outcome.tolerance[columns.elements].allowance(numeric, bar, peak) + floor
+    allowance = outcome.tolerance[columns.elements].allowance(numeric, bar, own, peak) + floor
     status, kink = np.full(count, int(Status.RIGHT), dtype=np.int64), np.zeros(count, dtype=np.bool_)
     kink[entry.owner[entry.kind == Kind.KINK]] = True
     made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)

@@ -24,6 +24,8 @@ _RESTING = 3
 # An output is at rest when it stays the same, to the bit, at this share of the steps, the smallest ones: one with
 # a slope of its own size moves at all of them. With a quarter, numbers beside a large offset are left undecided.
 _RESTING_SHARE = 0.5
+# An output that the longest step takes so many times as far as rounding hides has a slope that rounding cannot hide.
+_CLIMB = 2.0**12
 
 
 def with_quanta(ladder: Ladder) -> Ladder:
@@ -88,9 +90,13 @@ def hidden_change(ladder: Ladder, values: FloatArray, eps: float) -> float:
 
 
 def flat_floor(ladder: Ladder, change: float) -> FloatArray:
-    """Gives the derivative per unit step that a hidden `change` allows, shape (columns,); zero where outputs move."""
+    """Gives the derivative per unit step that a hidden `change` allows; shape (columns,).
+
+    Zero where outputs move at small steps, or climb far at longer ones.
+    """
     rests: BoolArray = (ladder.plus == ladder.center) & (ladder.minus == ladder.center)
     rungs = np.logical_and.accumulate(rests[::-1], axis=0).sum(axis=0)
     flat = rungs >= _RESTING_SHARE * len(ladder.steps)
+    flat &= ladder.moves.max(axis=0) < _CLIMB * change  # else longer steps tell
     longest = ladder.steps[np.clip(len(ladder.steps) - rungs, 0, len(ladder.steps) - 1)]
     return np.where(flat, change / longest, 0.0)

@@ -18,8 +18,11 @@ FLOOR = 1e-9
 VARIED_FLOOR = 1e-7
 # Units of the subject's arithmetic: what some dozen operations leave. It counts where the dtype is short.
 UNITS = 16.0
-# An element this small beside the largest one is what cancellation, in forward as in vjp, leaves of larger terms.
-_PEAK_SHARE = 1e-9
+# What cancellation, in forward as in vjp, leaves of the terms that an element itself is the sum of.
+_OWN_SHARE = 1e-9
+# What it leaves in a small element of terms as large as the largest one, which a backward may add and take away: a
+# thousandth of what is conceded in any case. Right pairs of the bank pass with a tenth of it.
+_PEAK_SHARE = 1e-3
 _PEAK_UNITS = 256.0
 # A product on the way to a value below this may have been less than the least float64, and lost.
 UNDERFLOW = 2.0**-1000
@@ -58,19 +61,19 @@ class Tolerance(Table):
     floor: float = FLOOR
     declared: float = 0.0
 
-    def allowance(self, numeric: FloatArray, bar: FloatArray, peak: FloatArray) -> FloatArray:
+    def allowance(self, numeric: FloatArray, bar: FloatArray, own: FloatArray, peak: FloatArray) -> FloatArray:
         """Gives the accepted distance from `numeric`, shape (C, E): error bars plus the subject's own rounding.
 
         Args:
             numeric: the right values, shape (C, E).
             bar: their uncertainty, shape (C, E).
-            peak: the largest magnitude that enters any element before terms cancel; broadcasts to (C, E).
+            own: the magnitudes that enter each element before they cancel, shape (C, E).
+            peak: the largest of them that enter any element; broadcasts to (C, E).
         """
-        relative = max(self.floor, UNITS * self.eps)
-        cancelled = max(_PEAK_SHARE, self.floor, _PEAK_UNITS * self.eps) * peak
-        return (
-            BARS * bar + relative * np.abs(numeric) + cancelled + PERTURBED * self.perturbed + UNDERFLOW + self.declared
-        )
+        rounding = _PEAK_UNITS * self.eps
+        relative = max(self.floor, UNITS * self.eps) * np.abs(numeric)
+        cancelled = max(_OWN_SHARE, self.floor, rounding) * own + max(_PEAK_SHARE * self.floor, rounding) * peak
+        return BARS * bar + relative + cancelled + PERTURBED * self.perturbed + UNDERFLOW + self.declared
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:
