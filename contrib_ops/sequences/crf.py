@@ -66,7 +66,8 @@ def crf_log_likelihood_grad_grad(
     emissions_grad, transitions_grad, ddy = np.zeros(emissions.shape), np.zeros(transitions.shape), np.zeros_like(dy)
     directions = chains(ddemissions, ddstart, ddend, lengths)
     for (n, chain), (_, direction) in zip(chains(emissions, start, end, lengths), directions, strict=True):
-        moved, moved_pairs = tangent(*filtered(chain, transitions), direction, ddtransitions)
+        alpha, before = filtered(chain, transitions)
+        moved, moved_pairs = tangent(alpha, before, direction, ddtransitions)
         emissions_grad[n, : len(chain)] = -dy[n] * moved
         transitions_grad -= dy[n] * moved_pairs
         used, pairs = surprise(chain, transitions, tags[n])
