@@ -182,6 +182,15 @@ FAULTS = {
         ("convolution/soft_splat_numba.py", "vmath.exp(min(z[p] - base, MOST))", "vmath.exp(z[p])"),
         ("convolution/soft_splat_numba.py", "moved[p, k] += (x", "moved[p, k] = (x"),
     ],
+    "roi_align": [
+        ("detection/roi_align.py", "] += rows.T @ arriving", "] -= rows.T @ arriving"),
+        ("detection/roi_align.py", "] += rows.T @ arriving", "] = rows.T @ arriving"),
+        ("detection/roi_align.py", "dinput[int(box[0])]", "dinput[0]"),
+        ("detection/roi_align.py", "return roi_align(ddinput, boxes", "return roi_align(2 * ddinput, boxes"),
+        ("detection/roi_align.c", "(k * channels + m % channels)", "(k * channels + m / channels)"),
+        ("detection/roi_align.c", "memset(plane, 0, sizeof(T) * (size_t)(height * width));", ""),
+        ("detection/roi_align.c", "weight * sum[x]", "weight * sum[0]"),
+    ],
     "fft_conv": [
         (
             "convolution/fft_conv.py",
