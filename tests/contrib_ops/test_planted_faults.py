@@ -161,7 +161,17 @@ FAULTS = {
         ("sequences/crf.py", "turned[t] * likely[t + 1] + before[t] * changes[0]", "turned[t] * likely[t + 1]"),
         ("sequences/crf.py", "(weights * came).sum(axis=0)", "came.mean(axis=0)"),
         ("sequences/crf_numba.py", "pairs[tags[t], tags[t - 1]] += weight", "pairs[tags[t - 1], tags[t]] += weight"),
+        ("sequences/crf.py", "alpha[:-1, :, None] + transitions", "alpha[1:, :, None] + transitions"),
+        ("sequences/crf.py", "in chains(alpha, 0, 0, lengths):", "in chains(alpha, start, end, lengths):"),
+        ("sequences/crf.py", "zip(chains(alpha, 0, 0,", "zip(chains(alpha, 0, ddend,"),
+        (
+            "sequences/crf.py",
+            "    return y, alpha\n",
+            "    return y, KEPT.setdefault(alpha.shape, alpha)\n\n\nKEPT = {}\n",
+        ),
         ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
+        ("sequences/crf_numba.py", "alpha[n, len(chain) :] = chain, 0", "alpha[n, len(chain) :] = 0, 0"),
+        ("sequences/crf_numba.py", "likely[j] / exps(came, base)", "exps(came, base)"),
     ],
     "viterbi": [
         ("sequences/crf.py", "uses(path[n, :steps], len", "uses(path[n, :steps] - 1, len"),
