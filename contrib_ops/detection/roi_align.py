@@ -151,9 +151,9 @@ def roi_align_bench(rng, n):
     return opsdk.Sample(maps, boxes, output_size=[7, 7], sampling_ratio=2, aligned=True)
 
 
-for dtype in ("float32", "float64"):
-    roi_align.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
-    roi_align_grad.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
+FLOATS = ("float32", "float64")
+roi_align.kernel("cpu", language="c", dtype=FLOATS, source="roi_align.c", openmp=True, contiguous=True)
+roi_align_grad.kernel("cpu", language="c", dtype=FLOATS, source="roi_align.c", openmp=True, contiguous=True)
 
 
 def thread_per_result(y):
