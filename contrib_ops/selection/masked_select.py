@@ -114,14 +114,19 @@ masked_select_grad.kernel(
     "cpu", language="c", dtype=FLOATS, dtypes=MASK, source="masked_select_grad.c", contiguous=True
 )
 
-options = {"language": "numba", "scratch": {"place": lambda mask: np.cumsum(mask)}}  # NumPy's scan, on the device
+scan = {"place": lambda mask: np.cumsum(mask)}  # NumPy's, on the device
 masked_select.kernel(
     "cuda",
+    language="numba",
     source=".masked_select_cuda:forward",
     launch=opsdk.launch.elementwise("x"),
     bound=lambda x: x.size,
-    **options,
+    scratch=scan,
 )
 masked_select_grad.kernel(
-    "cuda", source=".masked_select_cuda:backward", launch=opsdk.launch.elementwise("dx"), **options
+    "cuda",
+    language="numba",
+    source=".masked_select_cuda:backward",
+    launch=opsdk.launch.elementwise("dx"),
+    scratch=scan,
 )
