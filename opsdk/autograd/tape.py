@@ -236,7 +236,8 @@ def launch(
                     share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
-        _record(plan, inputs, attrs, outputs, before, tuple(fresh))
+        placed = outputs if opdef.gradient_of is None else _placed(plan, inputs, attrs, outputs)
+        _record(plan, inputs, attrs, placed, before, tuple(fresh))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -345,6 +346,15 @@ def _absent_spec(plan: TapePlan, position: int, i: int, inputs: Sequence[Any], a
 
 def _inferred(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
     return infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))
+
+
+def _placed(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any]) -> Sequence[Any]:
+    """Returns gradients with a place for each tensor of a list of which nobody wanted any, as far as the rule tells."""
+    decls = plan.opdef.schema.outputs
+    if not any(value is None and decl.kind == "list" for value, decl in zip(outputs, decls, strict=True)):
+        return outputs
+    pairs = zip(outputs, _inferred(plan, inputs, attrs), strict=True)
+    return [[None] * len(spec) if value is None and isinstance(spec, list) else value for value, spec in pairs]
 
 
 def _edge(tensor: Any) -> Any:
