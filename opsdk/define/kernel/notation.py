@@ -93,14 +93,16 @@ class Notation:
     def give(
         self,
         op: Handle,
-        key: KernelKey,
+        keys: Sequence[KernelKey],
         function: Callable[..., Any] | None,
         source: object,
         options: Mapping[str, Any],
         *,
         replace: bool = False,
     ) -> Callable[[Any], Any]:
-        """Adds a kernel, as `Op.kernel` has it; returns what decorates its function, or refuses to decorate another.
+        """Adds a kernel for each key, as `Op.kernel` has it; returns what decorates its function, or refuses another.
+
+        All or nothing: kernels are added once there is one for every key.
 
         Raises:
             DefinitionError: the language does not read what was given: a function, or nothing, in place of a text; a
@@ -114,8 +116,8 @@ class Notation:
 
         def register(function: Any) -> Any:
             held = self.options(options, opdef.schema, subject)
-            kernel = self._of_function(opdef, key, function, held, registrar(origin_of(function)))
-            _add(opdef, kernel, replace=replace)
+            owner = registrar(origin_of(function))
+            _add(opdef, [self._of_function(opdef, key, function, held, owner) for key in keys], replace=replace)
             return function
 
         def refuse(function: Any) -> Any:
@@ -129,7 +131,7 @@ class Notation:
             returned(function)
         if returned is refuse:
             make = self._of_text if self.takes_text else self._deferred
-            _add(opdef, make(opdef, key, source, options), replace=replace)
+            _add(opdef, [make(opdef, key, source, options) for key in keys], replace=replace)
         return returned
 
     def _check_given(self, opdef: OpDef, subject: str) -> None:
@@ -258,27 +260,37 @@ def notation_of(opdef: OpDef, place: str, language: str) -> Notation:
     return found
 
 
-def _add(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
-    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
+def _add(opdef: OpDef, kernels: Sequence[Kernel], *, replace: bool) -> None:
+    """Adds kernels; one of the same place, dtype and language has an owner, who alone replaces it.
 
     Another kernel from the same file gets one line on standard error, as a definition does.
 
     Raises:
         NameClashError: another file registered another kernel of that place, dtype and language.
     """
-    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
-    is_same = held is not None and _digest(held) == _digest(kernel)
-    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
-        if is_same and holds_same(held.source, kernel.source):
-            return
-        raise NameClashError(
-            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
-            "pass replace=True to replace it",
-            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
-        )
-    opdef.kernels.add(kernel)
-    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
-        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+    pairs = [(kernel, next((row for row in opdef.kernels if row.slot == kernel.slot), None)) for kernel in kernels]
+    added = [(kernel, held) for kernel, held in pairs if held is None or _gives_way(opdef, held, kernel, replace)]
+    for kernel, held in added:
+        opdef.kernels.add(kernel)
+        if held is not None and _code_of(held) != _code_of(kernel) and not replace:
+            sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+
+
+def _gives_way(opdef: OpDef, held: Kernel, kernel: Kernel, replace: bool) -> bool:
+    """Whether a kernel takes the place of the one that is there; False where both are the same.
+
+    Raises:
+        NameClashError: the one that is there belongs to another file.
+    """
+    if held.owner == kernel.owner or replace or _is_gone(held):
+        return True
+    if _digest(held) == _digest(kernel) and holds_same(held.source, kernel.source):
+        return False
+    raise NameClashError(
+        f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
+        "pass replace=True to replace it",
+        details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
+    )
 
 
 def _digest(kernel: Kernel) -> str:
