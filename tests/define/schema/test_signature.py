@@ -49,7 +49,7 @@ def test_a_parameter_annotated_as_a_sequence_is_a_list_of_tensors():
 
 
 def test_a_sequence_of_what_may_be_none_is_a_list_with_holes():
-    def f(xs: list[np.ndarray | None], ys: typing.Sequence[INTEGERS | None], *zs: np.ndarray | None):
+    def f(xs: list[np.ndarray | None], ys: typing.Sequence[npt.NDArray[np.integer] | None], *zs: np.ndarray | None):
         return 0
 
     assert text_of(f) == "(Tensor?[] xs, Tensor<int>?[] ys, Tensor?[] zs) -> Tensor y"
