@@ -156,7 +156,7 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]
         is_list = isinstance(value, (list, tuple))
-        may_lack = opdef.gradient_of is not None or decl.holes if is_list else decl.kind == "optional"
+        may_lack = opdef.gradient_of is not None or (decl.holes if is_list else decl.kind == "optional")
         for item in value if is_list else [value]:
             if not isinstance(item, Variable) and not (item is None and may_lack):
                 raise ReturnError(
