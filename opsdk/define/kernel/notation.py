@@ -22,7 +22,7 @@ from opsdk.define.kernel.sizes import SIZE_OPTIONS, size_parameter
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
 from opsdk.define.schema.scalars import OBJECT, SPEC
-from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema, TensorDecl
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
 
@@ -39,6 +39,7 @@ class Notation:
         counts: whether a kernel writes how many it filled of open sizes to an array, where others return it.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
         takes_callables: whether it has kernels of ops that have callables among their attributes.
+        takes_holes: whether it has kernels of ops that have lists with holes among their inputs or outputs.
         reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
@@ -51,6 +52,7 @@ class Notation:
     counts: bool = False
     freezes: bool = False
     takes_callables: bool = False
+    takes_holes: bool = False
     reads_python: bool = False
     flags: tuple[str, ...] = ()
 
@@ -138,11 +140,19 @@ class Notation:
         """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: a residual is an object of Python, or an attribute a callable that the language does not
-                call; or as of `_check_specs`.
+            DefinitionError: a residual is an object of Python, an attribute a callable that the language does not call,
+                or a list has holes that it cannot say; or as of `_check_specs`.
         """
         schema = opdef.schema
         self._check_specs(opdef, schema.attr_names if self.takes_text else (), subject)
+        every: tuple[TensorDecl, ...] = (*schema.inputs, *schema.outputs)
+        with_holes = next((decl for decl in every if decl.holes), None)
+        if with_holes is not None and not (self.reads_python or self.takes_holes):
+            raise DefinitionError(
+                f"{subject}: expected lists without holes, since it compiles a list for arrays alone, got "
+                f"{with_holes.type} {with_holes.name}; write the kernel in C, where a hole is NULL, or leave this op "
+                "to its Python kernels"
+            )
         if schema.callables and not self.takes_callables:
             raise DefinitionError(
                 f"{subject}: expected attributes that the language has values for, got the callable "
