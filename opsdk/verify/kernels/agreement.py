@@ -323,8 +323,9 @@ def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.n
     if rounding.together[k] is not None:
         apart = rounding.apart[k]  # inputs that moved together may have changed nothing by chance
         yield apart
-        for losses in (lambda: rounding.lost, lambda: rounding.lost_by_some):  # as where terms cancel
-            lost = dict(enumerate(losses())).get(k)
+        looks: tuple[Callable[[], Moves], ...] = (lambda: rounding.lost, lambda: rounding.lost_by_some)
+        for look in looks:  # terms that cancel lose digits by themselves
+            lost = dict(enumerate(look())).get(k)
             if apart is not None and lost is not None and lost.shape == apart.shape:
                 yield np.maximum(apart, lost if most is None else np.minimum(lost, most))
 
