@@ -29,7 +29,7 @@ def masked_select(x, mask):
 
 @masked_select.backward
 def masked_select_grad(mask, dy):
-    dx = np.zeros(mask.shape, dy.dtype)
+    dx = np.zeros(mask.shape, dy.dtype, like=dy)
     dx[mask] = dy
     return dx
 
@@ -112,4 +112,21 @@ masked_select.kernel(
 )
 masked_select_grad.kernel(
     "cpu", language="c", dtype=FLOATS, dtypes=MASK, source="masked_select_grad.c", contiguous=True
+)
+
+scan = {"place": lambda mask: np.cumsum(mask)}  # NumPy's, on the device
+masked_select.kernel(
+    "cuda",
+    language="numba",
+    source=".masked_select_cuda:forward",
+    launch=opsdk.launch.elementwise("x"),
+    bound=lambda x: x.size,
+    scratch=scan,
+)
+masked_select_grad.kernel(
+    "cuda",
+    language="numba",
+    source=".masked_select_cuda:backward",
+    launch=opsdk.launch.elementwise("dx"),
+    scratch=scan,
 )

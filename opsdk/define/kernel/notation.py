@@ -18,11 +18,11 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.identity.sameness import Reads, holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
-from opsdk.define.kernel.sizes import SIZE_OPTIONS
+from opsdk.define.kernel.sizes import SIZE_OPTIONS, size_parameter
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
 from opsdk.define.schema.scalars import OBJECT, SPEC
-from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema, TensorDecl
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
 
@@ -36,8 +36,10 @@ class Notation:
         form: of the sources that it reads: empty for functions and texts, else `Kernel.form`.
         takes_text: whether a source is a text or the name of a file, and no Python function.
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
+        counts: whether a kernel writes how many it filled of open sizes to an array, where others return it.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
         takes_callables: whether it has kernels of ops that have callables among their attributes.
+        takes_holes: whether it has kernels of ops that have lists with holes among their inputs or outputs.
         reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
@@ -47,8 +49,10 @@ class Notation:
     form: str = ""
     takes_text: bool = False
     fills: bool = False
+    counts: bool = False
     freezes: bool = False
     takes_callables: bool = False
+    takes_holes: bool = False
     reads_python: bool = False
     flags: tuple[str, ...] = ()
 
@@ -136,11 +140,19 @@ class Notation:
         """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: a residual is an object of Python, or an attribute a callable that the language does not
-                call; or as of `_check_specs`.
+            DefinitionError: a residual is an object of Python, an attribute a callable that the language does not call,
+                or a list has holes that it cannot say; or as of `_check_specs`.
         """
         schema = opdef.schema
         self._check_specs(opdef, schema.attr_names if self.takes_text else (), subject)
+        every: tuple[TensorDecl, ...] = (*schema.inputs, *schema.outputs)
+        with_holes = next((decl for decl in every if decl.holes), None)
+        if with_holes is not None and not (self.reads_python or self.takes_holes):
+            raise DefinitionError(
+                f"{subject}: expected lists without holes, since it compiles a list for arrays alone, got "
+                f"{with_holes.type} {with_holes.name}; write the kernel in C, where a hole is NULL, or leave this op "
+                "to its Python kernels"
+            )
         if schema.callables and not self.takes_callables:
             raise DefinitionError(
                 f"{subject}: expected attributes that the language has values for, got the callable "
@@ -208,12 +220,14 @@ class Notation:
         Raises:
             BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
                 scratch is no parameter.
-            DefinitionError: sizes are decided for outputs that the kernel does not take.
+            DefinitionError: sizes are decided for outputs that the kernel does not take, or it does not take what it
+                has to write to how many it filled.
         """
         subject = f"{opdef.subject}, {self.name} kernel"
         schema = opdef.schema
         known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
-        names = parameters_among(function, known, subject)
+        counts = size_parameter(known) if self.counts and any(option in options for option in SIZE_OPTIONS) else None
+        names = parameters_among(function, known if counts is None else (*known, counts), subject)
         self._check_specs(opdef, names, subject)
         for scratch in options.get("scratch", ()):
             if scratch not in names:
@@ -227,6 +241,11 @@ class Notation:
                     f"{subject} {name_of(function)}: {option}= expected parameters for the outputs, which the kernel "
                     f"fills, got {', '.join(names) or 'none'}; take {', '.join(schema.output_names)} and return how "
                     f"many it filled, or leave {option}= out and return the arrays"
+                )
+            if option in options and counts is not None and counts not in names:
+                raise DefinitionError(
+                    f"{subject} {name_of(function)}: {option}= expected a parameter {counts!r}, to which the kernel "
+                    f"writes how many it filled, got {', '.join(names)}; take it, and write {counts}[0] = filled"
                 )
         return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 
