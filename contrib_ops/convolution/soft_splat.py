@@ -132,7 +132,7 @@ def gain(z, index, base, total, mode):
     base, total = (at(array.reshape(z.shape), index) for array in (base, total))
     if mode == "softmax":
         return (np.exp(np.minimum(z - base, MOST)) / total,) * 2  # one that only touches a pixel may exceed the base
-    return (z if mode == "linear" else 1.0) / total, (mode == "linear") / total
+    return (z if mode == "linear" else 1.0) / total, 1.0 / total
 
 
 def gradients(input, metric, dx, by_down, by_right, dz):

@@ -109,5 +109,5 @@ def gains_of(index, z, mode, base, total):
             if q >= 0 and softmax:
                 gains[p, k] = slopes[p, k] = vmath.exp(min(z[p] - base[q], MOST)) / total[q]
             elif q >= 0:
-                gains[p, k], slopes[p, k] = (z[p] if linear else 1.0) / total[q], (1.0 if linear else 0.0) / total[q]
+                gains[p, k], slopes[p, k] = (z[p] if linear else 1.0) / total[q], 1.0 / total[q]
     return gains, slopes

@@ -198,7 +198,7 @@ FAULTS = {
             "by_right += moved * gains * share_right",
             "by_right -= moved * gains * share_right",
         ),
-        ("convolution/soft_splat.py", '(mode == "linear") / total', "1.0 / total"),
+        ("convolution/soft_splat.py", ", 1.0 / total", ", 2.0 / total"),
         ("convolution/soft_splat.py", "total.reshape(shape)\n", "total.reshape(shape) + 1\n"),
         (
             "convolution/soft_splat.py",
