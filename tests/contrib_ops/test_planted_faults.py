@@ -48,6 +48,25 @@ FAULTS = {
         ("sequences/flash_attention.c", "i + m - n + 1 < m ? i + m - n + 1", "i + m - n < m ? i + m - n"),
         ("sequences/flash_attention.c", "last == 1 ? 0 : j", "j"),
     ],
+    "advanced_index": [
+        ("selection/advanced_index.py", "return opsdk.sum_at(", "return -opsdk.sum_at("),
+        ("selection/advanced_index.py", "return advanced_index(ddx,", "return 2 * advanced_index(ddx,"),
+        (
+            "selection/advanced_index.py",
+            "slice(None) if index is None else index for index in indices",
+            "slice(None) if index is None else abs(index) for index in indices",
+        ),
+        (
+            "selection/advanced_index.py",
+            "[places(indices)]\n    return opsdk.sum_at(",
+            "[places([i if i is None else i[..., ::-1] if i.ndim else i for i in indices])]\n    return opsdk.sum_at(",
+        ),
+        ("selection/advanced_index_grad.c", "block[i] += other[i]", "block[i] = other[i]"),
+        ("selection/advanced_index_grad.c", "for (int64_t i = 0; i < opsdk_size(dx); ++i) out[i] = 0;", ""),
+        ("selection/advanced_index.h", "at < 0 ? at + size", "at < 0 ? -at"),
+        ("selection/advanced_index.h", "last - first < taken", "last - first <= taken"),
+        ("selection/advanced_index.h", "steps[rest++] = strides[a]", "steps[rest++] = 1"),
+    ],
     "fixed_point": [
         ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx - opsdk.vjp"),
         ("implicit/fixed_point.py", "return dx + opsdk.vjp", "return dx + 0.5 * opsdk.vjp"),
