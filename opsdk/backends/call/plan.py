@@ -17,6 +17,7 @@ from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.buffers import Hold, fills_buffers, infer, without_unneeded
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
+from opsdk.backends.call.first_call import check_filled, undone
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
@@ -202,6 +203,11 @@ class CallPlan:
         return made if self._outputs is None else self._kept(made)
 
     def _run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        with undone(self.opdef, inputs):
+            return self._held(inputs, attrs)
+
+    def _held(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call and holds it to all that the op says."""
         check_inputs(self.opdef, inputs)
         check_places(self.opdef, inputs)
         inputs = apart(self.opdef, inputs)
@@ -212,6 +218,8 @@ class CallPlan:
             if self.reads_python and self.memory.has_views:
                 raw = guarded(self.opdef, self.kernel_alone)(*inputs, **complete)
             else:
+                if self.place is CPU:
+                    check_filled(self.opdef, self.kernel, inputs, complete)
                 raw = compared(self.opdef, self.kernel_alone, inputs, complete)
         except Exception as error:
             self.annotate(error)
