@@ -123,10 +123,11 @@ class CallPlan:
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
-        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
+        # No plan keeps residuals and what callables hold alive: only defaults may stand for attributes of such kinds.
+        keeps = not attrs or all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
+        repeats = keeps and all(map(_is_exact, attrs.values())) and not opdef.schema.generators
+        self._given, self._attrs = dict(attrs) if repeats else None, complete if keeps else {}
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        keeps = all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
-        self._attrs = complete if keeps else {}  # no plan keeps residuals and what callables hold alive
         self._outputs = outputs
         self.run: Run = self._way()
 
