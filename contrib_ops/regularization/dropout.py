@@ -40,8 +40,7 @@ def dropout_numba(x, p, rng, y):
         out[i] = line[i] * scale if opsdk.vmath.uniform(rng, i) >= p else 0
 
 
-for dtype in ("float32", "float64"):
-    dropout.kernel("cpu", language="c", dtype=dtype, source="dropout.c", contiguous=True)
+dropout.kernel("cpu", language="c", dtype=("float32", "float64"), source="dropout.c", contiguous=True)
 
 
 @dropout.samples
