@@ -74,6 +74,7 @@ def test_no_word_of_one_key_is_one_of_another():
     assert len(np.unique(np.concatenate(made))) == 80_000
 
 
+# A million numbers each; the words are the paper's, whose statistics are published, in every run.
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_moments_and_independence_are_those_of_the_distributions(dtype):

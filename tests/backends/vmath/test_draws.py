@@ -37,6 +37,7 @@ def test_normal_numbers_differ_from_numpys_in_the_last_bits_alone():
     np.testing.assert_allclose(got, vmath.normal(KEY, N, np.float32), rtol=0, atol=2e-6)
 
 
+# Loops of two functions over arrays take Numba seconds; loops over numbers stand for them.
 @pytest.mark.slow
 def test_arrays_of_counters_give_arrays():
     kernel = numba.njit(lambda key, i: (vmath.normal(key, i), vmath.uniform(key, i, np.float32)))
