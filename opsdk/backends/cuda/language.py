@@ -56,7 +56,7 @@ class NumbaCUDA(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of a kernel that asks for no thread of its own."""
-        made: list[Any] | None = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
+        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
         return made
 
 
