@@ -7,10 +7,9 @@ results vary.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -19,11 +18,11 @@ import numpy as np
 
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.expr.primitives.table import PRIMITIVES
-from tests.backends.vmath.oracles import MPMATH
+from opsdk.verify.kernels.exact import FUNCTIONS
 
 # Any, throughout: compiled functions and arrays of either dtype.
 
-SPECIAL = tuple(MPMATH)
+SPECIAL = tuple(name for name, each in PRIMITIVES.items() if each.body is not None and each.doc and not each.public)
 UNARY = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan",
     "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "sigmoid", "softplus",
@@ -216,22 +215,8 @@ def _wide(name: str, *operands: Any) -> Any:
 
 def _exact(name: str, *operands: Any) -> list[Any]:
     mpmath.mp.prec = 1200  # sin of a large number needs all of its 1024 bits and a mantissa
-    functions: dict[str, Callable[..., Any]] = {
-        "exp2": lambda x: mpmath.mpf(2) ** x,
-        "log2": lambda x: mpmath.log(x, 2),
-        "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-        "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-        "arcsin": mpmath.asin, "arccos": mpmath.acos, "arctan": mpmath.atan, "arctan2": mpmath.atan2,
-        "arcsinh": mpmath.asinh, "arccosh": mpmath.acosh, "arctanh": mpmath.atanh,
-        "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
-        "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
-        "erfc": lambda x: mpmath.erfc(x) if abs(x) < 100 else 1 - mpmath.sign(x),  # mpmath has no erfc of huge numbers
-        "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
-        "pow": lambda a, b: a**b,
-        "fmod": lambda a, b: mpmath.mpf(math.fmod(a, b)),
-        **MPMATH,
-    }  # fmt: skip
-    return [_real(functions.get(name) or getattr(mpmath, name), values) for values in zip(*operands, strict=True)]
+    function = partial(FUNCTIONS[name], mpmath.mp)
+    return [_real(function, values) for values in zip(*operands, strict=True)]
 
 
 def _real(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:

@@ -35,7 +35,7 @@ def deform_conv2d(input, offset, mask, weight, bias, stride, padding, dilation):
     tap reads a pixel itself.
     """
     x, factors, weights, places = laid_out(input, offset, mask, weight, stride, padding, dilation)
-    read = sum(share * taken(x, index) for index, share, _, _ in corners(*places, input.shape))
+    read = sum(share * taken(x, index) for index, share, _, _ in corners(places, input.shape))
     columns = (read * factors).reshape(len(x), len(weights), *weights.shape[2:], places.shape[-1])
     y = np.einsum("gock,ngckp->ngop", weights, columns)
     y = y.reshape(len(input), len(weight), *offset.shape[2:]).astype(input.dtype)
@@ -52,7 +52,7 @@ def deform_conv2d_grad(input, offset, mask, weight, bias, dy, stride, padding, d
     through = at_taps * factors
     read, down, right = np.zeros((3, *by_offset))
     dx, at = np.zeros(x.shape), np.indices(by_offset, sparse=True)[:3]
-    for index, share, share_down, share_right in corners(*places, input.shape):
+    for index, share, share_down, share_right in corners(places, input.shape):
         values = taken(x, index)
         read += share * values
         down += share_down * values
@@ -89,9 +89,9 @@ def laid_out(input, offset, mask, weight, stride, padding, dilation):
     )
 
 
-def corners(rows, columns, shape):
+def corners(places, shape):
     """Yields for each of the four pixels around places its index, its share, and how that grows down and right."""
-    height, width = shape[2:]
+    (rows, columns), (height, width) = places, shape[2:]
     for below, beside in np.ndindex(2, 2):
         row, column = np.floor(rows) + below, np.floor(columns) + beside
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
@@ -201,6 +201,5 @@ def deform_conv2d_bench(rng, n):
 
 
 for op, name in ((deform_conv2d, "forward"), (deform_conv2d_grad, "backward")):
-    for dtype in ("float32", "float64"):
-        source = f".deform_conv2d_numba:{name}"
-        op.kernel("cpu", language="numba", source=source, dtype=dtype, parallel=True, contiguous=True)
+    source = f".deform_conv2d_numba:{name}"
+    op.kernel("cpu", language="numba", source=source, dtype=("float32", "float64"), parallel=True, contiguous=True)

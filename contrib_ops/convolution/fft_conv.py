@@ -103,5 +103,4 @@ def by_transform(x, filter, mode):
     return made if np.isfinite(made).all() else directly(x, filter, mode)
 
 
-for dtype in ("float32", "float64"):
-    fft_conv.kernel("cpu", by_transform, language="numpy", dtype=dtype)
+fft_conv.kernel("cpu", by_transform, language="numpy", dtype=("float32", "float64"))

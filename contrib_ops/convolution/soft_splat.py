@@ -37,7 +37,7 @@ def soft_splat(input, flow, metric, mode):
     n, c = np.indices(x.shape[:2], sparse=True)
     sums = np.zeros(x.shape)
     greatest, shares = totals(z, rows, columns, input.shape, mode)
-    for index, share, _, _ in corners(rows, columns, input.shape):
+    for index, share, _, _ in corners((rows, columns), input.shape):
         weights = share * gain(z, greatest[n, index], mode)
         np.add.at(sums, (n[..., None], c[..., None], index[:, None]), weights[:, None] * x)
     return (sums * shares[:, None]).reshape(input.shape).astype(input.dtype)
@@ -51,7 +51,7 @@ def soft_splat_grad(input, flow, metric, y, dy, mode):
     greatest, shares = totals(z, rows, columns, input.shape, mode)
     made, arriving = y.reshape(x.shape), dy.reshape(x.shape) * shares[:, None]
     dx, dz, down, right = np.zeros(x.shape), *np.zeros((3, *z.shape))
-    for index, share, share_down, share_right in corners(rows, columns, input.shape):
+    for index, share, share_down, share_right in corners((rows, columns), input.shape):
         gains = gain(z, greatest[n[..., 0], index], mode)
         here = arriving[n, c, index[:, None]]
         dx += (share * gains)[:, None] * here
@@ -75,7 +75,7 @@ def by_pixels(input, flow, metric):
 
 def totals(z, rows, columns, shape, mode):
     """Returns of each pixel the greatest metric that reaches it, and what its sum is to be multiplied by."""
-    n, found = np.arange(len(z))[:, None], list(corners(rows, columns, shape))
+    n, found = np.arange(len(z))[:, None], list(corners((rows, columns), shape))
     greatest, total = np.full(z.shape, -np.inf), np.zeros(z.shape)
     for index, share, _, _ in found:
         np.maximum.at(greatest, (n, index), np.where(share > 0, z, -np.inf))
@@ -155,6 +155,5 @@ def soft_splat_bench(rng, n):
 
 
 for op, name in ((soft_splat, "forward"), (soft_splat_grad, "backward")):
-    for dtype in ("float32", "float64"):
-        source = f".soft_splat_numba:{name}"
-        op.kernel("cpu", language="numba", source=source, dtype=dtype, parallel=True, contiguous=True)
+    source = f".soft_splat_numba:{name}"
+    op.kernel("cpu", language="numba", source=source, dtype=("float32", "float64"), parallel=True, contiguous=True)

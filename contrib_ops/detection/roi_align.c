@@ -147,9 +147,9 @@ const char *opsdk_message(int32_t status) { return status == 1 ? "no memory for 
                                                                                                                       \
   /* Each plane is written by one thread, which goes through the boxes in order: no two add to one pixel at a time,   \
    * and the sums do not depend on the number of threads. */                                                          \
-  int32_t roi_align_grad_##suffix(const DLTensor *input, const DLTensor *boxes, const DLTensor *dy, DLTensor *dinput,  \
+  int32_t roi_align_grad_##suffix(const DLTensor *boxes, const DLTensor *dy, DLTensor *dinput,                        \
                                   const int64_t *output_size, int64_t output_size_len, double spatial_scale,          \
-                                  int64_t sampling_ratio, int32_t aligned) {                                          \
+                                  int64_t sampling_ratio, int32_t aligned, const DLTensor *input) {                   \
     const int64_t channels = input->shape[1], height = input->shape[2], width = input->shape[3];                      \
     const int64_t planes = input->shape[0] * channels, count = boxes->shape[0], h = dy->shape[2], w = dy->shape[3];   \
     const T *box = OPSDK_DATA(const T, boxes), *arriving = OPSDK_DATA(const T, dy);                                   \

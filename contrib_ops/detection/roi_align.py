@@ -7,8 +7,8 @@ from opsdk import errors
 
 
 @opsdk.op(
-    "contrib::roi_align(Tensor input, Tensor boxes, int[] output_size, float spatial_scale=1.0, int sampling_ratio=-1,"
-    " bool aligned=False) -> Tensor y",
+    "contrib::roi_align(Tensor input, Tensor boxes, int[2] >= 1 output_size, 0 < float < inf spatial_scale=1.0, "
+    "int sampling_ratio=-1, bool aligned=False) -> Tensor y",
     constant=("boxes",),
 )
 def roi_align(input, boxes, output_size, spatial_scale, sampling_ratio, aligned):
@@ -23,7 +23,7 @@ def roi_align(input, boxes, output_size, spatial_scale, sampling_ratio, aligned)
         input: images, float array of shape (N, C, H, W), H and W from 1.
         boxes: of shape (K, 5) and the dtype of input: image, x1, y1, x2, y2, with x1 ≤ x2 and y1 ≤ y2.
         output_size: bins, as (height, width) or one number for both.
-        spatial_scale: pixels of input per unit of the boxes' coordinates, > 0.
+        spatial_scale: pixels of input per unit of the boxes' coordinates; at a stride of 16 it is 1/16.
         sampling_ratio: samples per bin and axis; 0 or less takes ⌈size of the box / bins⌉ of them.
         aligned: pixel i covers [i - ½, i + ½] of the scaled boxes, which is exact; False is the older convention, half
             a pixel off, in which no box is smaller than one pixel.
@@ -35,37 +35,25 @@ def roi_align(input, boxes, output_size, spatial_scale, sampling_ratio, aligned)
 
     Gradient: with respect to input, to any order; y is linear in it. Boxes carry none.
     """
-    size = bins_of(output_size)
-    y = np.empty((len(boxes), input.shape[1], *size), input.dtype)
+    y = np.empty((len(boxes), input.shape[1], *output_size), input.dtype)
     for pooled, box in zip(y, boxes, strict=True):
-        rows, columns = pooling(box, size, input, spatial_scale, sampling_ratio, aligned)
+        rows, columns = pooling(box, output_size, input, spatial_scale, sampling_ratio, aligned)
         pooled[...] = rows @ input[int(box[0])] @ columns.T
     return y
 
 
 @roi_align.backward
-def roi_align_grad(input, boxes, dy, output_size, spatial_scale, sampling_ratio, aligned):
-    size = bins_of(output_size)
-    dinput = np.zeros(input.shape, np.result_type(input.dtype, np.float32))  # float16 would stop at 2048
+def roi_align_grad(input_spec, boxes, dy, output_size, spatial_scale, sampling_ratio, aligned):
+    dinput = np.zeros(input_spec.shape, np.result_type(input_spec.dtype, np.float32))  # float16 would stop at 2048
     for arriving, box in zip(dy, boxes, strict=True):
-        rows, columns = pooling(box, size, input, spatial_scale, sampling_ratio, aligned)
+        rows, columns = pooling(box, output_size, input_spec, spatial_scale, sampling_ratio, aligned)
         dinput[int(box[0])] += rows.T @ arriving @ columns
-    return dinput.astype(input.dtype, copy=False)
+    return dinput.astype(input_spec.dtype, copy=False)
 
 
-@roi_align_grad.backward(composite=True, disconnected=("input",))
+@roi_align_grad.backward(composite=True)
 def roi_align_grad_grad(boxes, ddinput, output_size, spatial_scale, sampling_ratio, aligned):
-    return None, roi_align(ddinput, boxes, output_size, spatial_scale, sampling_ratio, aligned)
-
-
-def bins_of(output_size):
-    """Returns the bins of the two axes."""
-    if len(output_size) not in (1, 2) or min(output_size) < 1:
-        raise errors.AttributeValueError(
-            f"op 'contrib::roi_align': output_size expected (height, width), each from 1, got {tuple(output_size)}; "
-            "one number stands for both"
-        )
-    return (output_size[0], output_size[-1])
+    return roi_align(ddinput, boxes, output_size, spatial_scale, sampling_ratio, aligned)
 
 
 def pooling(box, size, image, scale, ratio, aligned):
@@ -104,14 +92,12 @@ def roi_align_infer(input, boxes, output_size):
             f"op 'contrib::roi_align': expected input and boxes of one floating dtype, got {input.dtype} and "
             f"{boxes.dtype}; cast one of them"
         )
-    return opsdk.TensorSpec((boxes.shape[0], input.shape[1], *bins_of(output_size)), input.dtype)
+    return opsdk.TensorSpec((boxes.shape[0], input.shape[1], *output_size), input.dtype)
 
 
 @roi_align.check
-def roi_align_check(input, boxes, output_size, spatial_scale):
+def roi_align_check(input, boxes, output_size):
     roi_align_infer(input, boxes, output_size)  # first: what follows reads columns
-    if not spatial_scale > 0 or spatial_scale == np.inf:
-        return f"spatial_scale expected a finite number above 0, got {spatial_scale}; at a stride of 16 it is 1/16"
     if not np.isfinite(boxes).all():
         return "boxes expected finite numbers, got nan or inf; drop those boxes"
     if (boxes[:, 3:] < boxes[:, 1:3]).any():
@@ -126,11 +112,11 @@ def roi_align_check(input, boxes, output_size, spatial_scale):
 
 
 @roi_align_grad.check
-def roi_align_grad_check(input, boxes, dy, output_size, spatial_scale):
-    wanted = roi_align_infer(input, boxes, output_size)
+def roi_align_grad_check(input_spec, boxes, dy, output_size):
+    wanted = roi_align_infer(input_spec, boxes, output_size)
     if dy.shape != wanted.shape:
         return f"dy expected the shape of the result, {wanted.shape}, got {dy.shape}"
-    return roi_align_check(input, boxes, output_size, spatial_scale)
+    return roi_align_check(input_spec, boxes, output_size)
 
 
 @roi_align.samples
@@ -144,7 +130,7 @@ def roi_align_samples(rng):
     inside = np.array([[1, 0.7, 1.1, 4.3, 3.9], [0, 2.2, 0.4, 5.1, 2.8], [1, 0.1, 2.3, 2.4, 4.7]])
     images = rng.normal(size=(2, 3, 5, 6))
     yield opsdk.Sample(images, inside, output_size=[2, 3], reason="three boxes of two images, adaptive sampling")
-    yield opsdk.Sample(images, inside, output_size=[3], sampling_ratio=2, aligned=True, reason="a square, 2 samples")
+    yield opsdk.Sample(images, inside, output_size=3, sampling_ratio=2, aligned=True, reason="a square, 2 samples")
     yield opsdk.Sample(
         images, inside * (1, 2, 2, 2, 2), output_size=[2, 2], spatial_scale=0.45, reason="boxes of a larger image"
     )
@@ -165,9 +151,9 @@ def roi_align_bench(rng, n):
     return opsdk.Sample(maps, boxes, output_size=[7, 7], sampling_ratio=2, aligned=True)
 
 
-for dtype in ("float32", "float64"):
-    roi_align.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
-    roi_align_grad.kernel("cpu", language="c", dtype=dtype, source="roi_align.c", openmp=True, contiguous=True)
+FLOATS = ("float32", "float64")
+roi_align.kernel("cpu", language="c", dtype=FLOATS, source="roi_align.c", openmp=True, contiguous=True)
+roi_align_grad.kernel("cpu", language="c", dtype=FLOATS, source="roi_align.c", openmp=True, contiguous=True)
 
 
 def thread_per_result(y):
@@ -184,5 +170,5 @@ roi_align_grad.kernel(
     language="numba",
     source=".roi_align_cuda:backward",
     launch=thread_per_plane,
-    scratch={"sums": lambda input: opsdk.TensorSpec(input.shape, "float64")},
+    scratch={"sums": lambda input_spec: opsdk.TensorSpec(input_spec.shape, "float64")},
 )

@@ -35,7 +35,9 @@ def fixed_point(x0, theta, *, f, tol, max_iter, memory):
     theta alone.
     """
     limit = 32 * np.finfo(x0.dtype).eps if tol is None else tol
-    x, values, residuals = x0, [], []
+    x = x0
+    values: list[np.ndarray] = []
+    residuals: list[np.ndarray] = []
     for _ in range(max_iter):
         value = np.asarray(f(x, *theta), x0.dtype)
         if value.shape != x0.shape:

@@ -119,7 +119,6 @@ def cholesky_bench(rng, n):
 
 # C, in cholesky.c. A product and a sum may be one instruction there, which ISO C alone does not allow.
 
-FLAGS = ("-ffp-contract=fast",)
-for dtype in ("float32", "float64"):
-    for op in (cholesky, cholesky_grad):
-        op.kernel("cpu", language="c", dtype=dtype, source="cholesky.c", openmp=True, contiguous=True, flags=FLAGS)
+FLOATS, FLAGS = ("float32", "float64"), ("-ffp-contract=fast",)
+for op in (cholesky, cholesky_grad):
+    op.kernel("cpu", language="c", dtype=FLOATS, source="cholesky.c", openmp=True, contiguous=True, flags=FLAGS)

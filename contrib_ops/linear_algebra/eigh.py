@@ -88,5 +88,4 @@ def eigh_bench(rng, n):
 
 
 # Of many small matrices: threads share them, which LAPACK does not.
-for dtype in ("float32", "float64"):
-    eigh.kernel("cpu", language="c", dtype=dtype, source="eigh.c", openmp=True, contiguous=True)
+eigh.kernel("cpu", language="c", dtype=("float32", "float64"), source="eigh.c", openmp=True, contiguous=True)

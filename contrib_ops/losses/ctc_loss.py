@@ -219,10 +219,9 @@ def ctc_bench(rng, n):
     return opsdk.Sample(log_probs, rng.integers(1, 80, (count, 30)), np.full(count, 150), sizes)
 
 
-OPTIONS = {"openmp": True, "contiguous": True, "checks": True}
-for dtype in ("float32", "float64"):
-    for op in (ctc_terms, ctc_terms_grad):
-        op.kernel("cpu", None, language="c", dtype=dtype, source="ctc_loss.c", **OPTIONS)
+FLOATS = ("float32", "float64")
+for op in (ctc_terms, ctc_terms_grad):
+    op.kernel("cpu", language="c", dtype=FLOATS, source="ctc_loss.c", openmp=True, contiguous=True, checks=True)
 
 
 def a_block_for_each_sequence(log_probs):

@@ -83,6 +83,5 @@ def fused_adamw_bench(rng, n):
     return opsdk.Sample(*([array] for array in rng.normal(size=(4, n)) ** 2), np.array(9), np.array([0.01]))
 
 
-OPTIONS = {"language": "c", "source": "fused_adamw.c", "dtypes": {"step": "int64"}, "contiguous": True}
-for dtype in ("float32", "float64"):
-    fused_adamw.kernel("cpu", dtype=dtype, **OPTIONS)
+FLOATS, DTYPES = ("float32", "float64"), {"step": "int64"}
+fused_adamw.kernel("cpu", language="c", source="fused_adamw.c", dtype=FLOATS, dtypes=DTYPES, contiguous=True)

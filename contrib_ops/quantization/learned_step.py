@@ -19,7 +19,8 @@ def grad_factor(x, step, highest):
 
 
 def surrogate(x, step, bits, signed):
-    return rounded(x, step, *levels(bits, signed), grad_factor(x, step, levels(bits, signed)[1]))
+    lowest, highest = levels(bits, signed)
+    return rounded(x, step, lowest, highest, grad_factor(x, step, highest))
 
 
 @opsdk.op(

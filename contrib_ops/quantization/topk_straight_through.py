@@ -63,6 +63,7 @@ def topk_straight_through_bench(rng, n):
     return opsdk.Sample(rng.normal(size=(max(1, n // 1024), 1024)), k=32)
 
 
-for dtype in ("float32", "float64"):
-    topk_straight_through.kernel("cpu", language="numba", source=".topk_numba:forward", dtype=dtype, parallel=True)
+topk_straight_through.kernel(
+    "cpu", language="numba", source=".topk_numba:forward", dtype=("float32", "float64"), parallel=True
+)
 topk_straight_through.kernel("cuda", language="numba", source=".topk_cuda:forward", launch=opsdk.launch.rows("x", "y"))

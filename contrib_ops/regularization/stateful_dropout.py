@@ -111,7 +111,7 @@ def dropped_bench(rng, n):
     return opsdk.Sample(rng.normal(size=n), np.array([5, 0]), p=0.5)
 
 
-for dtype in ("float32", "float64"):
-    options = {"language": "c", "dtype": dtype, "source": "stateful_dropout.c", "contiguous": True}
-    stateful_dropout.kernel("cpu", dtypes={"state": "int64"}, **options)
-    dropped.kernel("cpu", dtypes={"key": "int64"}, **options)
+FLOATS = ("float32", "float64")
+for op, name in ((stateful_dropout, "state"), (dropped, "key")):
+    dtypes = {name: "int64"}
+    op.kernel("cpu", language="c", dtype=FLOATS, source="stateful_dropout.c", dtypes=dtypes, contiguous=True)

@@ -282,7 +282,7 @@ def maxima_of_bags_bench(rng, n):
     return opsdk.Sample(rng.normal(size=weight.shape), weight, input, offsets)
 
 
-for dtype in ("float32", "float64"):
-    for op in (embedding_bag, bags_to_table, bag_products):
-        asks = op is embedding_bag  # the check reads all indices, which takes as long as a third of the forward
-        op.kernel("cpu", language="c", dtype=dtype, source="embedding_bag.c", openmp=True, contiguous=True, checks=asks)
+FLOATS = ("float32", "float64")
+for op in (embedding_bag, bags_to_table, bag_products):
+    asks = op is embedding_bag  # the check reads all indices, which takes as long as a third of the forward
+    op.kernel("cpu", language="c", dtype=FLOATS, source="embedding_bag.c", openmp=True, contiguous=True, checks=asks)

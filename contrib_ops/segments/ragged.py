@@ -101,7 +101,7 @@ def lengths_outside(lengths, width):
     return None
 
 
-LENGTHS = (
+LENGTHS: tuple[tuple[list[int], str], ...] = (
     ([3, 0, 5, 1], "several lengths, one of them 0"),
     ([5, 5, 5, 5], "no padding"),
     ([0, 0], "padding alone"),
@@ -164,7 +164,8 @@ ragged_from_padded.kernel(
     "cpu", ragged_from_padded_numba, language="numba", sizes=lambda lengths: lengths.sum(), contiguous=True
 )
 padded_from_ragged.kernel("cpu", padded_from_ragged_numba, language="numba", contiguous=True)
-for dtype in ("float16", "float32", "float64"):
-    options = {"dtype": dtype, "source": "ragged.c", "contiguous": True}
-    ragged_from_padded.kernel("cpu", language="c", bound=lambda x: x.shape[0] * x.shape[1], **options)
-    padded_from_ragged.kernel("cpu", language="c", **options)
+FLOATS = ("float16", "float32", "float64")
+ragged_from_padded.kernel(
+    "cpu", language="c", dtype=FLOATS, source="ragged.c", bound=lambda x: x.shape[0] * x.shape[1], contiguous=True
+)
+padded_from_ragged.kernel("cpu", language="c", dtype=FLOATS, source="ragged.c", contiguous=True)

@@ -228,5 +228,4 @@ for op, name in (
     (scatter_max, "maximum"),
     (scatter_max_grad, "maximum_backward"),
 ):
-    for dtype in ("float32", "float64"):
-        op.kernel("cpu", language="numba", source=f".scatter_numba:{name}", dtype=dtype, contiguous=True)
+    op.kernel("cpu", language="numba", source=f".scatter_numba:{name}", dtype=("float32", "float64"), contiguous=True)

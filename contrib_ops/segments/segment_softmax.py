@@ -115,6 +115,6 @@ def segment_softmax_grad_numba(y, segment_ids, dy, num_segments, ddata):
             leaving[i, j] = row[j] * (entering[j] - total[j])
 
 
-for dtype in ("float32", "float64"):
-    segment_softmax.kernel("cpu", segment_softmax_numba, language="numba", dtype=dtype, contiguous=True)
-    segment_softmax_grad.kernel("cpu", segment_softmax_grad_numba, language="numba", dtype=dtype, contiguous=True)
+FLOATS = ("float32", "float64")
+segment_softmax.kernel("cpu", segment_softmax_numba, language="numba", dtype=FLOATS, contiguous=True)
+segment_softmax_grad.kernel("cpu", segment_softmax_grad_numba, language="numba", dtype=FLOATS, contiguous=True)

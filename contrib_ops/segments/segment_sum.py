@@ -129,8 +129,7 @@ def segment_sum_float32_numba(data, segment_ids, y):
 
 
 segment_sum.kernel("cpu", segment_sum_float32_numba, language="numba", dtype="float32", contiguous=True)
-for dtype in ("float64", "int32", "int64"):
-    segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=dtype, contiguous=True)
+segment_sum.kernel("cpu", segment_sum_numba, language="numba", dtype=("float64", "int32", "int64"), contiguous=True)
 
 
 def sums_of_segments(data, num_segments):

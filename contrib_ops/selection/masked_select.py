@@ -29,7 +29,7 @@ def masked_select(x, mask):
 
 @masked_select.backward
 def masked_select_grad(mask, dy):
-    dx = np.zeros(mask.shape, dy.dtype)
+    dx = np.zeros(mask.shape, dy.dtype, like=dy)
     dx[mask] = dy
     return dx
 
@@ -78,6 +78,12 @@ def masked_select_bench(rng, n):
     return opsdk.Sample(rng.normal(size=n), rng.uniform(size=n) < 0.5)
 
 
+NUMBERS, FLOATS = ("float32", "float64", "int64"), ("float32", "float64")
+
+
+@masked_select.kernel(
+    "cpu", language="numba", dtype=NUMBERS, sizes=lambda mask: np.count_nonzero(mask), contiguous=True
+)
 def masked_select_numba(x, mask, y):
     filled = 0
     elements, is_selected = x.reshape(x.size), mask.reshape(mask.size)
@@ -88,6 +94,7 @@ def masked_select_numba(x, mask, y):
     return filled
 
 
+@masked_select_grad.kernel("cpu", language="numba", dtype=FLOATS, contiguous=True)
 def masked_select_grad_numba(mask, dy, dx):
     left = 0
     out, is_selected = dx.reshape(dx.size), mask.reshape(mask.size)
@@ -99,15 +106,27 @@ def masked_select_grad_numba(mask, dy, dx):
             out[i] = 0
 
 
-for dtype in ("float32", "float64", "int64"):
-    options = {"dtype": dtype, "contiguous": True}
-    masked_select.kernel(
-        "cpu", masked_select_numba, language="numba", sizes=lambda mask: np.count_nonzero(mask), **options
-    )
-    options["dtypes"] = {"mask": "bool"}
-    masked_select.kernel("cpu", language="c", source="masked_select.c", bound=lambda x: x.size, **options)
-for dtype in ("float32", "float64"):
-    options = {"dtype": dtype, "contiguous": True}
-    masked_select_grad.kernel("cpu", masked_select_grad_numba, language="numba", **options)
-    options["dtypes"] = {"mask": "bool"}
-    masked_select_grad.kernel("cpu", language="c", source="masked_select_grad.c", **options)
+MASK = {"mask": "bool"}
+masked_select.kernel(
+    "cpu", language="c", dtype=NUMBERS, dtypes=MASK, source="masked_select.c", bound=lambda x: x.size, contiguous=True
+)
+masked_select_grad.kernel(
+    "cpu", language="c", dtype=FLOATS, dtypes=MASK, source="masked_select_grad.c", contiguous=True
+)
+
+scan = {"place": lambda mask: np.cumsum(mask)}  # NumPy's, on the device
+masked_select.kernel(
+    "cuda",
+    language="numba",
+    source=".masked_select_cuda:forward",
+    launch=opsdk.launch.elementwise("x"),
+    bound=lambda x: x.size,
+    scratch=scan,
+)
+masked_select_grad.kernel(
+    "cuda",
+    language="numba",
+    source=".masked_select_cuda:backward",
+    launch=opsdk.launch.elementwise("dx"),
+    scratch=scan,
+)

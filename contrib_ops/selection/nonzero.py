@@ -45,6 +45,10 @@ def nonzero_bench(rng, n):
     return opsdk.Sample(rng.normal(size=n) * rng.integers(0, 2, n))
 
 
+DTYPES = ("float32", "float64", "int64", "bool")
+
+
+@nonzero.kernel("cpu", language="numba", dtype=DTYPES, sizes=lambda x: np.count_nonzero(x), contiguous=True)
 def nonzero_numba(x, index):
     filled = 0
     for at, value in np.ndenumerate(x):
@@ -55,7 +59,4 @@ def nonzero_numba(x, index):
     return filled
 
 
-for dtype in ("float32", "float64", "int64", "bool"):
-    options = {"dtype": dtype, "contiguous": True}
-    nonzero.kernel("cpu", nonzero_numba, language="numba", sizes=lambda x: np.count_nonzero(x), **options)
-    nonzero.kernel("cpu", language="c", source="nonzero.c", sizes="nonzero_count", **options)
+nonzero.kernel("cpu", language="c", dtype=DTYPES, source="nonzero.c", sizes="nonzero_count", contiguous=True)

@@ -48,7 +48,6 @@ def unique_bench(rng, n):
     return opsdk.Sample(rng.integers(0, max(1, n // 16), n).astype(float))
 
 
-for dtype in ("float32", "float64", "int64"):
-    options = {"dtype": dtype, "bound": lambda x: x.size, "contiguous": True}
-    unique.kernel("cpu", language="numba", source=".unique_numba:forward", **options)
-    unique.kernel("cpu", language="c", source="unique.c", **options)
+DTYPES = ("float32", "float64", "int64")
+for language, source in (("numba", ".unique_numba:forward"), ("c", "unique.c")):
+    unique.kernel("cpu", language=language, dtype=DTYPES, source=source, bound=lambda x: x.size, contiguous=True)

@@ -15,10 +15,19 @@ def crf_infer(emissions, transitions):
     return opsdk.TensorSpec(emissions.shape[:1], emissions.dtype)
 
 
+def up_to_steps(lengths, emissions):
+    """Returns integers as lengths of sequences of emissions."""
+    return lengths % (emissions.shape[1] + 1)
+
+
 @opsdk.op(
     "contrib::crf_log_likelihood(Tensor emissions, Tensor<int> tags, Tensor transitions, Tensor start, Tensor end, "
-    "Tensor<int> lengths) -> Tensor y",
-    infer=crf_infer,
+    "Tensor<int> lengths) -> Tensor y, residuals (Tensor alpha)",
+    infer=lambda emissions, transitions: (
+        crf_infer(emissions, transitions),
+        opsdk.TensorSpec(emissions.shape, "float64"),
+    ),
+    domain={"tags": opsdk.domain.positions(of="emissions", axis=2), "lengths": up_to_steps},
 )
 def crf_log_likelihood(emissions, tags, transitions, start, end, lengths):
     """log p(tags) = s(tags) - log Σ_π exp(s(π)), over all sequences of tags π that are as long.
@@ -40,36 +49,37 @@ def crf_log_likelihood(emissions, tags, transitions, start, end, lengths):
     Raises ValueError: shapes or dtypes that do not fit, a length or a tag outside.
 
     Gradient: with respect to emissions, transitions, start and end, order 2: what the tags use minus what a sequence
-    is expected to use (the marginals), and the derivative of that along a direction.
+    is expected to use (the marginals), and the derivative of that along a direction. What the forward algorithm found
+    is kept, float64 of the shape of emissions, so that each backward begins at the last step.
     """
-    y = np.zeros(len(emissions), emissions.dtype)
+    y, alpha = np.zeros(len(emissions), emissions.dtype), np.zeros(emissions.shape)
     for n, chain in chains(emissions, start, end, lengths):
-        alpha, _ = filtered(chain, transitions)
-        y[n] = path_score(chain, transitions, tags[n]) - np.logaddexp.reduce(alpha)
-    return y
+        alpha[n, : len(chain)] = filtered(chain, transitions)
+        y[n] = path_score(chain, transitions, tags[n]) - np.logaddexp.reduce(alpha[n, len(chain) - 1])
+    return y, alpha
 
 
 @crf_log_likelihood.backward
-def crf_log_likelihood_grad(emissions, tags, transitions, start, end, lengths, dy):
+def crf_log_likelihood_grad(emissions, tags, transitions, start, end, lengths, alpha, dy):
     demissions, dtransitions = np.zeros(emissions.shape), np.zeros(transitions.shape)
-    for n, chain in chains(emissions, start, end, lengths):
-        used, pairs = surprise(chain, transitions, tags[n])
-        demissions[n, : len(chain)] = dy[n] * used
+    for n, kept in chains(alpha, 0, 0, lengths):
+        used, pairs = surprise(kept, transitions, tags[n])
+        demissions[n, : len(kept)] = dy[n] * used
         dtransitions += dy[n] * pairs
     return gradients(demissions, dtransitions, lengths, emissions.dtype)
 
 
 @crf_log_likelihood_grad.backward
 def crf_log_likelihood_grad_grad(
-    emissions, tags, transitions, start, end, lengths, dy, ddemissions, ddtransitions, ddstart, ddend
+    emissions, tags, transitions, lengths, alpha, dy, ddemissions, ddtransitions, ddstart, ddend
 ):
     emissions_grad, transitions_grad, ddy = np.zeros(emissions.shape), np.zeros(transitions.shape), np.zeros_like(dy)
     directions = chains(ddemissions, ddstart, ddend, lengths)
-    for (n, chain), (_, direction) in zip(chains(emissions, start, end, lengths), directions, strict=True):
-        moved, moved_pairs = tangent(*filtered(chain, transitions), direction, ddtransitions)
-        emissions_grad[n, : len(chain)] = -dy[n] * moved
+    for (n, kept), (_, direction) in zip(chains(alpha, 0, 0, lengths), directions, strict=True):
+        moved, moved_pairs = tangent(kept, transitions, direction, ddtransitions)
+        emissions_grad[n, : len(kept)] = -dy[n] * moved
         transitions_grad -= dy[n] * moved_pairs
-        used, pairs = surprise(chain, transitions, tags[n])
+        used, pairs = surprise(kept, transitions, tags[n])
         ddy[n] = (used * direction).sum() + (pairs * ddtransitions).sum()
     return {**gradients(emissions_grad, transitions_grad, lengths, emissions.dtype), "dy": ddy}
 
@@ -81,6 +91,7 @@ def crf_log_likelihood_grad_grad(
         crf_infer(emissions, transitions),
         opsdk.TensorSpec(emissions.shape[:2], "int64"),
     ),
+    domain={"lengths": up_to_steps},
 )
 def viterbi(emissions, transitions, start, end, lengths):
     """score = max_π s(π) and path = argmax, with s(π) as in `crf_log_likelihood` (Viterbi 1967; Forney 1973).
@@ -142,29 +153,33 @@ def chains(emissions, start, end, lengths):
 
 
 def filtered(chain, transitions):
-    """Returns log α of the last step, and of each step but the first the probabilities [i, j] of tag i before tag j."""
-    alpha, before = chain[0], []
-    for row in chain[1:]:
-        came = alpha[:, None] + transitions
-        total = np.logaddexp.reduce(came, axis=0)
-        before.append(np.exp(came - np.where(total == -np.inf, 0.0, total)))
-        alpha = row + total
-    return alpha, before
+    """Returns α of each step, the logarithm of what all sequences that end there in a tag have together."""
+    alpha = chain.copy()
+    for t in range(1, len(chain)):
+        alpha[t] += np.logaddexp.reduce(alpha[t - 1][:, None] + transitions, axis=0)
+    return alpha
+
+
+def came_from(alpha, transitions):
+    """Returns for each step but the first the probabilities [i, j] of tag i before tag j."""
+    came = alpha[:-1, :, None] + transitions
+    total = np.logaddexp.reduce(came, axis=1, keepdims=True)
+    return np.exp(came - np.where(total == -np.inf, 0.0, total))
 
 
 def marginals(alpha, before):
     """Returns the probability of each tag at each step, and how often each transition is expected."""
-    likely, pairs = [np.exp(alpha - np.logaddexp.reduce(alpha))], np.zeros((len(alpha), len(alpha)))
-    for weights in reversed(before):
+    likely, pairs = [np.exp(alpha[-1] - np.logaddexp.reduce(alpha[-1]))], np.zeros(alpha.shape[1:] * 2)
+    for weights in before[::-1]:
         joint = weights * likely[0]
         likely.insert(0, joint.sum(axis=1))
         pairs += joint
     return np.array(likely), pairs
 
 
-def tangent(alpha, before, direction, turn):
+def tangent(alpha, transitions, direction, turn):
     """Returns the derivative of the marginals where emissions move along `direction`, transitions along `turn`."""
-    moved, turned = direction[0], []
+    before, moved, turned = came_from(alpha, transitions), direction[0], []
     for weights, row in zip(before, direction[1:], strict=True):
         came = moved[:, None] + turn
         mean = (weights * came).sum(axis=0)
@@ -179,10 +194,10 @@ def tangent(alpha, before, direction, turn):
     return np.array(changes), pairs
 
 
-def surprise(chain, transitions, tags):
+def surprise(alpha, transitions, tags):
     """Returns the gradient of the log-likelihood: what the tags use minus what is expected."""
-    used, pairs = uses(tags[: len(chain)], len(transitions))
-    likely, expected = marginals(*filtered(chain, transitions))
+    used, pairs = uses(tags[: len(alpha)], len(transitions))
+    likely, expected = marginals(alpha, came_from(alpha, transitions))
     return used - likely, pairs - expected
 
 
@@ -240,9 +255,11 @@ def crf_problem(emissions, tags, transitions, start, end, lengths):
 
 
 @crf_log_likelihood_grad.check
-def crf_grad_problem(emissions, tags, transitions, start, end, lengths, dy):
-    wrong = crf_problem(emissions, tags, transitions, start, end, lengths)
-    return wrong or cotangent_problem("dy", dy, emissions)
+def crf_grad_problem(emissions, tags, transitions, start, end, lengths, alpha, dy):
+    wrong = crf_problem(emissions, tags, transitions, start, end, lengths) or cotangent_problem("dy", dy, emissions)
+    if not wrong and alpha.shape != emissions.shape:
+        wrong = f"alpha expected the shape of emissions, {emissions.shape}, got {alpha.shape}; it is the forward's"
+    return wrong
 
 
 @viterbi_grad.check
@@ -296,10 +313,9 @@ def viterbi_samples(rng):
 @crf_log_likelihood.samples
 def crf_samples(rng):
     for sample in chain_samples(rng):
-        emissions, *scores, lengths = sample.inputs
+        emissions, *scores = sample.inputs
         tags = rng.integers(0, emissions.shape[2], emissions.shape[:2])
-        tags[np.arange(tags.shape[1]) >= lengths[:, None]] = -100  # padding, which is not read
-        yield opsdk.Sample(emissions, tags, *scores, lengths, reason=sample.reason)
+        yield opsdk.Sample(emissions, tags, *scores, reason=sample.reason)
 
 
 @viterbi.bench

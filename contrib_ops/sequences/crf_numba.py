@@ -9,20 +9,22 @@ INF = np.inf
 PARTS = 8  # of the sequences, for threads; fixed, so that sums do not depend on how many threads there are
 
 
-def likelihood(emissions, tags, transitions, start, end, lengths, y):
+def likelihood(emissions, tags, transitions, start, end, lengths, y, alpha):
     arriving = np.ascontiguousarray(transitions.T)
     for n in numba.prange(len(y)):
         chain = folded(emissions[n], start, end, lengths[n])
-        y[n] = path_score(chain, transitions, tags[n]) - log_sum(filtered(chain, arriving)[-1]) if len(chain) else 0
+        score = path_score(chain, transitions, tags[n])
+        filter_forward(chain, arriving)
+        alpha[n, : len(chain)], alpha[n, len(chain) :] = chain, 0
+        y[n] = score - log_sum(chain[-1]) if len(chain) else 0
 
 
-def likelihood_backward(emissions, tags, transitions, start, end, lengths, dy, demissions, dtransitions, dstart, dend):
+def likelihood_backward(tags, transitions, lengths, alpha, dy, demissions, dtransitions, dstart, dend):
     arriving = np.ascontiguousarray(transitions.T)
-    ends, pairs = np.zeros((PARTS, 2, len(start))), np.zeros((PARTS, len(start), len(start)))
+    ends, pairs = np.zeros((PARTS, 2, len(dstart))), np.zeros((PARTS, len(dstart), len(dstart)))
     for part in numba.prange(PARTS):
         for n in range(part, len(dy), PARTS):
-            chain = folded(emissions[n], start, end, lengths[n])
-            surprise(chain, arriving, tags[n], dy[n], demissions[n], pairs[part])
+            surprise(alpha[n, : lengths[n]], arriving, tags[n], dy[n], demissions[n], pairs[part])
             add_ends(ends[part], demissions[n], lengths[n])
     dtransitions[:], dstart[:], dend[:] = pairs.sum(axis=0).T, ends[:, 0].sum(axis=0), ends[:, 1].sum(axis=0)
 
@@ -80,20 +82,19 @@ def path_score(chain, transitions, path):
 
 
 @numba.njit(error_model="numpy")
-def filtered(chain, arriving):
-    """Returns log α of each step; arriving[j, i] is the score of the step from i to j."""
-    alpha = chain.copy()
+def filter_forward(chain, arriving):
+    """Makes α of the scores of each step; arriving[j, i] is the score of the step from i to j."""
     came = np.empty(chain.shape[1])
     for t in range(1, len(chain)):
         for j in range(len(came)):
             for i in range(len(came)):
-                came[i] = alpha[t - 1, i] + arriving[j, i]
-            alpha[t, j] += log_sum(came)
-    return alpha
+                came[i] = chain[t - 1, i] + arriving[j, i]
+            chain[t, j] += log_sum(came)
 
 
 @numba.njit(error_model="numpy")
 def log_sum(x):
+    """Returns the logarithm of the sum of exponentials, which x holds then."""
     most = x.max()
     return most + np.log(exps(x, most)) if most > -INF else most
 
@@ -102,17 +103,20 @@ def log_sum(x):
 def exps(x, base):
     total = 0.0
     for i in range(len(x)):
-        total += vmath.exp(x[i] - base)
+        x[i] = vmath.exp(x[i] - base)
+        total += x[i]
     return total
 
 
-@numba.njit
-def surprise(chain, arriving, tags, weight, gradient, pairs):
+@numba.njit(error_model="numpy")
+def surprise(alpha, arriving, tags, weight, gradient, pairs):
     """Fills in what the tags use minus the marginals, times a weight; adds that of pairs [j, i]."""
-    steps, alpha = len(chain), filtered(chain, arriving)
     gradient[:] = 0
-    likely = np.exp(alpha[-1] - log_sum(alpha[-1])) if steps else np.zeros(len(arriving))
-    for t in range(steps - 1, -1, -1):
+    likely = np.empty(len(arriving))
+    if len(alpha):
+        likely[:] = alpha[-1]
+        likely /= exps(likely, likely.max())
+    for t in range(len(alpha) - 1, -1, -1):
         gradient[t] = -weight * likely
         gradient[t, tags[t]] += weight
         if t:
@@ -130,9 +134,8 @@ def spread_back(likely, alpha, arriving, weight, pairs):
         if base > -INF:  # else the tag j is ruled out
             share = likely[j] / exps(came, base)
             for i in range(len(came)):
-                joint = vmath.exp(came[i] - base) * share
-                before[i] += joint
-                pairs[j, i] += weight * joint
+                before[i] += share * came[i]
+                pairs[j, i] += weight * share * came[i]
     return before
 
 

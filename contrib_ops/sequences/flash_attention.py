@@ -122,8 +122,8 @@ def flash_attention_grad_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale
 
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     shape = (*q.shape[:-1], k.shape[-2])
-    scores = [block for _, block in blocks(q, k, mask, causal, scale)]
-    scores = np.concatenate(scores, axis=-1) if scores else np.zeros(shape, q.dtype)
+    found = [block for _, block in blocks(q, k, mask, causal, scale)]
+    scores = np.concatenate(found, axis=-1) if found else np.zeros(shape, q.dtype)
     p = np.exp(scores - finite(lse)[..., None])
     arrived = dout @ t(v) + (dlse - (dout * out).sum(axis=-1))[..., None]
     ds = factor * p * arrived  # of the scores, before the scale
@@ -172,5 +172,5 @@ def flash_attention_bench(rng, n):
     return opsdk.Sample(*[rng.normal(size=(8, length, 64)) for _ in range(3)], causal=True)
 
 
-for dtype in ("float32", "float64"):
-    flash_attention.kernel("cpu", language="c", dtype=dtype, source="flash_attention.c", dtypes={"mask": "bool"})
+FLOATS = ("float32", "float64")
+flash_attention.kernel("cpu", language="c", dtype=FLOATS, source="flash_attention.c", dtypes={"mask": "bool"})

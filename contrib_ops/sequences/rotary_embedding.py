@@ -144,5 +144,4 @@ def pair_products_bench(rng, n):
     return opsdk.Sample(x, y, interleaved=False)
 
 
-for dtype in ("float32", "float64"):
-    rotary_embedding.kernel("cpu", language="numba", source=".rotary_embedding_numba:forward", dtype=dtype)
+rotary_embedding.kernel("cpu", language="numba", source=".rotary_embedding_numba:forward", dtype=("float32", "float64"))

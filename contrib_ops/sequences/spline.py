@@ -4,9 +4,7 @@ import numpy as np
 
 import opsdk
 
-OPTIONS = (
-    "'cubic' | 'linear' mode='cubic', 'natural' | 'clamped' | 'not-a-knot' boundary='natural', int >= 0 order=0"
-)
+OPTIONS = "'cubic' | 'linear' mode='cubic', 'natural' | 'clamped' | 'not-a-knot' boundary='natural', int >= 0 order=0"
 
 
 @opsdk.op(

@@ -53,9 +53,9 @@ def relu_grad_cuda(y, dy, dx):
 
 # 4. C, in relu.c: one function for each dtype. Other dtypes go to the kernels above.
 
-for dtype in ("float32", "float64"):
-    relu.kernel("cpu", language="c", dtype=dtype, source="relu.c")
-    relu_grad.kernel("cpu", language="c", dtype=dtype, source="relu.c")
+FLOATS = ("float32", "float64")
+relu.kernel("cpu", language="c", dtype=FLOATS, source="relu.c")
+relu_grad.kernel("cpu", language="c", dtype=FLOATS, source="relu.c")
 
 
 # One line instead of all that: opsdk differentiates the expression, and compiles it for CPU and CUDA.

@@ -149,9 +149,9 @@ def resize_bilinear_grad_cuda(dy, dx):
 
 # 4. C, in resize_bilinear.c.
 
-for dtype in ("float32", "float64"):
-    resize_bilinear.kernel("cpu", language="c", dtype=dtype, source="resize_bilinear.c")
-    resize_bilinear_grad.kernel("cpu", language="c", dtype=dtype, source="resize_bilinear.c")
+FLOATS = ("float32", "float64")
+resize_bilinear.kernel("cpu", language="c", dtype=FLOATS, source="resize_bilinear.c")
+resize_bilinear_grad.kernel("cpu", language="c", dtype=FLOATS, source="resize_bilinear.c")
 
 
 # There is no expression of one element or one row that reads at another place: no one-line form.

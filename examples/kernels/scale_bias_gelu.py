@@ -109,9 +109,9 @@ def scale_bias_gelu_grad_cuda(x, w, b, dy, dx, dw, db):
 
 # 4. C, in scale_bias_gelu.c.
 
-for dtype in ("float32", "float64"):
-    scale_bias_gelu.kernel("cpu", language="c", dtype=dtype, source="scale_bias_gelu.c")
-    scale_bias_gelu_grad.kernel("cpu", language="c", dtype=dtype, source="scale_bias_gelu.c")
+FLOATS = ("float32", "float64")
+scale_bias_gelu.kernel("cpu", language="c", dtype=FLOATS, source="scale_bias_gelu.c")
+scale_bias_gelu_grad.kernel("cpu", language="c", dtype=FLOATS, source="scale_bias_gelu.c")
 
 
 # Two lines instead: inputs of an expression broadcast, and opsdk sums their gradients.

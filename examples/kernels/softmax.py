@@ -133,9 +133,9 @@ def softmax_grad_cuda(y, dy, dx):
 
 # 4. C, in softmax.c.
 
-for dtype in ("float32", "float64"):
-    softmax.kernel("cpu", language="c", dtype=dtype, source="softmax.c")
-    softmax_grad.kernel("cpu", language="c", dtype=dtype, source="softmax.c")
+FLOATS = ("float32", "float64")
+softmax.kernel("cpu", language="c", dtype=FLOATS, source="softmax.c")
+softmax_grad.kernel("cpu", language="c", dtype=FLOATS, source="softmax.c")
 
 
 # One line instead: a function of one row. Its callers may choose the axis.

@@ -70,9 +70,9 @@ def swish_grad_cuda(x, dy, beta, dx):
 
 # 4. C, in swish.c. An attribute `float beta` is a double there, and is cast once.
 
-for dtype in ("float32", "float64"):
-    swish.kernel("cpu", language="c", dtype=dtype, source="swish.c")
-    swish_grad.kernel("cpu", language="c", dtype=dtype, source="swish.c")
+FLOATS = ("float32", "float64")
+swish.kernel("cpu", language="c", dtype=FLOATS, source="swish.c")
+swish_grad.kernel("cpu", language="c", dtype=FLOATS, source="swish.c")
 
 
 # One line instead: forward, derivatives of every order, CPU and CUDA.

@@ -92,7 +92,7 @@ def saved_tensors(node: GradNode) -> list[Any]:
             values.append(None)
         elif isinstance(value, list):
             rows = zip(value, [None] * len(value) if is_cut else place, box.boxes, strict=True)
-            values.append([_in_graph(item, edge, counter) for item, edge, counter in rows])
+            values.append([None if item is None else _in_graph(item, *where) for item, *where in rows])
         else:
             values.append(_in_graph(value, None if is_cut else place, box))
     return values

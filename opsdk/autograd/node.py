@@ -72,6 +72,25 @@ class TapePlan:
         self.bare = rule is not None and rule.materialize and not told
 
 
+_NO_BOX = [0]  # stands for the counter of what is absent
+
+
+class Boxes:
+    """The version counters of a list of tensors, read like one."""
+
+    __slots__ = ("boxes",)
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.boxes = [_NO_BOX if tensor is None else tensor._version for tensor in tensors]
+
+    def __getitem__(self, index: int) -> tuple[int, ...]:
+        return tuple(box[index] for box in self.boxes)
+
+    def count(self, before: Mapping[int, int]) -> tuple[int, ...]:
+        """Returns the counts, of those that are in `before` what they were."""
+        return tuple(before.get(id(box), box[0]) for box in self.boxes)
+
+
 class GradNode:
     """What the backward of one call needs, and where its gradients go.
 

@@ -5,8 +5,7 @@ It runs a call's kernel and records what the backward will need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
-from opsdk.autograd.node import GradNode, TapePlan
+from opsdk.autograd.node import Boxes, GradNode, TapePlan
+from opsdk.autograd.on_arrays import on_arrays
 from opsdk.autograd.tensor import Tensor
 from opsdk.autograd.tensor_state import check_changes, share
 from opsdk.backends.call.buffers import asked_specs, infer
@@ -26,13 +26,13 @@ from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import MutationError, ReturnError
 from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
-from opsdk.core.modes import OFF, GradMode, is_grad_enabled
+from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
 from opsdk.core.place import CPU, Place
-from opsdk.core.spec import TensorSpec
 from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
-from opsdk.define.frontend import MAKER, register_frontend, register_values
+from opsdk.define.frontend import register_frontend, register_values
+from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 
 
@@ -156,7 +156,7 @@ def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any
 def arrays_of(value: Any) -> Any:
     """Returns the array of a tensor, or the list of those of several."""
     if isinstance(value, list):
-        return [tensor._array for tensor in value]
+        return [None if tensor is None else tensor._array for tensor in value]
     return None if value is None else value._array
 
 
@@ -228,14 +228,16 @@ def launch(
         if value is None:  # a gradient that nobody wants, or that was declared disconnected
             outputs.append(None)
         else:
-            outs = [wrap(array) for array in (value if decl.kind == "list" else (value,))]
+            listed = value if decl.kind == "list" else (value,)
+            outs = [None if array is None else wrap(array) for array in listed]
             sources = [tensor for i in schema.aliased_sources(position) for tensor in flat(inputs[i])]
             for source in sources:
                 for out in outs:
                     share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
-        _record(plan, inputs, attrs, outputs, before, tuple(fresh))
+        placed = outputs if opdef.gradient_of is None else _placed(plan, inputs, attrs, outputs)
+        _record(plan, inputs, attrs, placed, before, tuple(fresh))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -255,12 +257,13 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
     if opdef.gradient_of is not None:
         return outputs
     for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
-        is_absent = value is None and opdef.schema.outputs[position].kind == "optional"
-        for item in value if isinstance(value, (list, tuple)) else () if is_absent else (value,):
-            if not isinstance(item, Tensor):
+        decl, is_list = opdef.schema.outputs[position], isinstance(value, (list, tuple))
+        may_lack = decl.holes if is_list else decl.kind == "optional"
+        for item in value if is_list else (value,):
+            if not isinstance(item, Tensor) and not (item is None and may_lack):
                 raise ReturnError(
-                    f"{opdef.subject}, output {opdef.schema.outputs[position].name!r}: expected its body to return a "
-                    f"tensor, got {type(item).__name__}; compute it from the inputs with ops"
+                    f"{opdef.subject}, output {decl.name!r}: expected its body to return a tensor, got "
+                    f"{type(item).__name__}; compute it from the inputs with ops"
                 )
     check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
@@ -298,17 +301,17 @@ def _record(
             saved += (held, None, 0)
             continue
         value = inputs[position] if kind == "input" else outputs[position]
-        box = None if value is None else value._version if value.__class__ is not list else _Boxes(value)
+        box = None if value is None else value._version if value.__class__ is not list else Boxes(value)
         count = 0 if box is None else box[0]
         if before and kind == "input" and not plan.opdef.schema.inputs[position].mutated:
-            count = box.count(before) if box.__class__ is _Boxes else before.get(id(box), count)
+            count = box.count(before) if box.__class__ is Boxes else before.get(id(box), count)
         saved += (arrays_of(value), box, count)
     node = GradNode(plan, tuple(edges), tuple(saved))
     node.attrs = {name: attrs[name] for name in attrs if name not in plan.objects} if plan.objects else attrs
     node.outputs = tuple([
-        _absent_spec(plan, position, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
+        _absent_spec(plan, position, i, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
         for position, value in enumerate(outputs)
-        for out in (value if value.__class__ is list else (value,))
+        for i, out in enumerate(value if value.__class__ is list else (value,))
     ])
     if plan.asks and plan.gradient is not None:
         node.specs = asked_specs(plan.gradient, [arrays_of(value) for value in inputs])
@@ -328,67 +331,34 @@ def _record(
             index += 1
 
 
-def _absent_spec(plan: TapePlan, position: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+def _absent_spec(plan: TapePlan, position: int, i: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Returns shape and dtype of a gradient that was not made, so that zeros can enter the backward in its place.
 
-    Of a result that is not given there is none: None enters.
+    Of a result that is not given there is none, nor of a hole: None enters.
     """
-    if plan.opdef.schema.outputs[position].kind == "optional":
+    may_lack = plan.opdef.schema.outputs[position].may_lack
+    if may_lack and plan.opdef.gradient_of is None:
         return None
-    spec = infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))[position]
-    return (spec.shape, spec.dtype) if isinstance(spec, TensorSpec) else ((), np.dtype("float32"))
+    spec = _inferred(plan, inputs, attrs)[position]
+    spec = spec[i] if isinstance(spec, list) else spec
+    return (spec.shape, spec.dtype) if spec is not None else None if may_lack else ((), np.dtype("float32"))
 
 
-class _Boxes:
-    """The version counters of a list of tensors, read like one."""
+def _inferred(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
+    return infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))
 
-    __slots__ = ("boxes",)
 
-    def __init__(self, tensors: Sequence[Any]) -> None:
-        self.boxes = [tensor._version for tensor in tensors]
-
-    def __getitem__(self, index: int) -> tuple[int, ...]:
-        return tuple(box[index] for box in self.boxes)
-
-    def count(self, before: Mapping[int, int]) -> tuple[int, ...]:
-        """Returns the counts, of those that are in `before` what they were."""
-        return tuple(before.get(id(box), box[0]) for box in self.boxes)
+def _placed(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any]) -> Sequence[Any]:
+    """Returns gradients with a place for each tensor of a list of which nobody wanted any, as far as the rule tells."""
+    decls = plan.opdef.schema.outputs
+    if not any(value is None and decl.kind == "list" for value, decl in zip(outputs, decls, strict=True)):
+        return outputs
+    pairs = zip(outputs, _inferred(plan, inputs, attrs), strict=True)
+    return [[None] * len(spec) if value is None and isinstance(spec, list) else value for value, spec in pairs]
 
 
 def _edge(tensor: Any) -> Any:
     return None if tensor is None or tensor._stop else tensor._edge or (tensor, -1)
-
-
-# Any, in these: arrays, lists of them or None, and what a user's function makes of tensors.
-def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of arrays that does what a function of tensors does.
-
-    A composite runs on tensors without a graph, so that methods and operators are opsdk's everywhere.
-    """
-
-    @wraps(function)
-    def run(*values: Any, **attrs: Any) -> Any:
-        if MAKER.get() is not None:  # a Program that is being built has no part in what runs on arrays meanwhile
-            with MAKER.held(None):
-                return run(*values, **attrs)
-        with GradMode(False):
-            return _lowered(function(*map(_lifted, values), **attrs))
-
-    return run
-
-
-def _lifted(value: Any) -> Any:
-    if value.__class__ is list:
-        return [_lifted(item) for item in value]
-    return tensor_of(value) if value.__class__ is np.ndarray or hasattr(value, "__cuda_array_interface__") else value
-
-
-def _lowered(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value._array
-    if isinstance(value, Mapping):
-        return {name: _lowered(held) for name, held in value.items()}
-    return type(value)(map(_lowered, value)) if value.__class__ in (list, tuple) else value
 
 
 TAPE = Tape()

@@ -147,7 +147,7 @@ def misfit(
         expected = f"{one}number{s} that {dtype} holds" + (f", up to {_greatest(dtype):.6g}" if kind == "float" else "")
     if not lost.any():
         return None
-    return _said(expected, numbers[lost].flat[0] if numbers.ndim else numbers[()], remedy)
+    return _said(expected, numbers[lost].tolist()[0] if numbers.ndim else numbers[()], remedy)
 
 
 def _beyond(numbers: np.ndarray, dtype: np.dtype[Any], source: str, truncates: bool) -> np.ndarray:
@@ -156,11 +156,11 @@ def _beyond(numbers: np.ndarray, dtype: np.dtype[Any], source: str, truncates: b
     if source == "int":
         if info.min <= int(numbers.min()) and int(numbers.max()) <= info.max:
             return _NONE
-        return np.asarray((numbers < info.min) | (numbers > info.max), bool)
+        return np.asarray((numbers < info.min) | (numbers > info.max), bool, like=numbers)
     wide = numbers.astype(computed_in(numbers.dtype))  # both bounds are powers of two there, the upper one excluded
     whole = np.trunc(wide)
     held = (whole >= float(info.min)) & (whole < float(info.max + 1))
-    lost: np.ndarray = ~(held if truncates else held & (whole == wide))  # of a device, for arrays of one
+    lost: np.ndarray = ~(held if truncates else held & (whole == wide))
     return lost
 
 
@@ -171,7 +171,7 @@ def _infinite(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     held = np.isinf(_converted(numbers, dtype))
     if not held.any():
         return _NONE
-    return np.asarray(held if numbers.dtype == object else held & ~np.isinf(numbers))
+    return np.asarray(held if numbers.dtype == object else held & ~np.isinf(numbers), like=numbers)
 
 
 def _converted(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

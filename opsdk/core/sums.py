@@ -88,9 +88,11 @@ def running(array: np.ndarray, axis: int, reverse: bool = False, dtype: np.dtype
     (at,) = _positive((axis,), array.ndim)
     rows = np.moveaxis(array, at, -1)
     rows = (rows[..., ::-1] if reverse else rows).astype(wide)
+    is_plain = array.__class__ is not np.ndarray or wide.kind in "biu"  # as of `total`: a device scans in a tree
     with np.errstate(over="ignore", invalid="ignore"):
-        made = np.cumsum(rows, -1) if wide.kind in "biu" else _scanned(rows)
-        return np.array(_rounded(np.moveaxis(made[..., ::-1] if reverse else made, -1, at), final), order="C")
+        made = np.cumsum(rows, -1) if is_plain else _scanned(rows)
+        found: np.ndarray = _rounded(np.moveaxis(made[..., ::-1] if reverse else made, -1, at), final).copy(order="C")
+        return found
 
 
 def _scanned(rows: np.ndarray) -> np.ndarray:

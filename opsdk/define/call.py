@@ -22,7 +22,7 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl, coerce
 from opsdk.define.schema.scalars import SPEC
-from opsdk.define.schema.schema import InputDecl
+from opsdk.define.schema.schema import InputDecl, OutputDecl
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -191,14 +191,15 @@ def given(
         value = next(fresh)
         if opdef.gradient_of is None:
             allowed = opdef.schema.aliased_sources(position)
-            kept: list[Any] = []
-            for item in flat(value):
+
+            def own(item: Any, allowed: tuple[int, ...] = allowed) -> Any:
                 is_alias = any(i in allowed and shares(item, other) for i, other in held)
                 taken = any(i not in allowed and shares(item, other) for i, other in held)
                 taken = taken or not (is_alias or is_new(item))
-                kept.append(item.clone() if taken else item)
-                held.append((-1, kept[-1]))
-            value = kept if isinstance(value, (list, tuple)) else kept[0] if kept else value
+                held.append((-1, item.clone() if taken else item))
+                return held[-1][1]
+
+            value = each(value, own)
         made.append(_detached(value) if decl.name in opdef.traits.nondifferentiable else value)
     return made
 
@@ -232,9 +233,9 @@ def _needs_gradient(value: Any) -> bool:
 
 
 def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
-    """Checks that None stands only where an input is optional, lists only where it is variadic, and dtypes.
+    """Checks that None stands only where an input is optional, or a list has holes, lists only where it is variadic.
 
-    Numbers and lists have no dtype of their own yet; they are asked about as the arrays that they become.
+    And dtypes: numbers and lists have none of their own yet; they are asked about as the arrays that they become.
 
     Raises:
         ArityError: an input is missing, or a tensor of a list.
@@ -243,12 +244,13 @@ def check_inputs(opdef: OpDef, inputs: Sequence[Any]) -> None:
     """
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
         if value is None and decl.kind != "optional":
-            raise ArityError(f"{opdef.subject}: input {decl.name!r} expected a tensor, got None")
+            listed = "a list of tensors, which may hold None," if decl.holes else "a tensor,"
+            raise ArityError(f"{opdef.subject}: input {decl.name!r} expected {listed} got None")
         if decl.kind == "list" and not isinstance(value, (list, tuple)):
             raise AttributeValueError(
                 f"{opdef.subject}: input {decl.name!r} expected a list of tensors, got {type(value).__name__}"
             )
-        if decl.kind == "list" and any(item is None for item in value):
+        if decl.kind == "list" and not decl.holes and any(item is None for item in value):
             at = next(i for i, item in enumerate(value) if item is None)
             raise ArityError(f"{opdef.subject}: input {decl.name!r} expected tensors, got None at {at}; leave it out")
         if decl.elements:
@@ -287,7 +289,7 @@ def check_outputs(opdef: OpDef, specs: Inferred, given: Specs) -> None:
     if opdef.schema.mutated_inputs and not isinstance(opdef.infer, STOCK):
         _check_changed(opdef, specs, given)
     for decl, spec in zip(opdef.schema.outputs, specs, strict=True) if opdef.gradient_of is None else ():
-        is_list = isinstance(spec, list) and all(isinstance(item, TensorSpec) for item in spec)
+        is_list = isinstance(spec, list) and all(_is_spec(item, decl) for item in spec)
         if decl.kind == "list" and not decl.mutated and spec is not None and not is_list:
             raise ReturnError(
                 f"{opdef.subject}, infer: output {decl.name!r} expected a list of specs, or None where only a run can "
@@ -301,6 +303,11 @@ def check_outputs(opdef: OpDef, specs: Inferred, given: Specs) -> None:
                     f"schema declares, got {item.dtype}; correct the rule, @{opdef.schema.name}.infer, or the schema",
                     at=str(opdef.origin),
                 )
+
+
+# Any: what stands in a list of an infer rule.
+def _is_spec(item: Any, decl: OutputDecl) -> bool:
+    return isinstance(item, TensorSpec) or (item is None and decl.holes)
 
 
 def _check_changed(opdef: OpDef, specs: Inferred, given: Specs) -> None:

@@ -16,7 +16,7 @@ from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import name_of, parameters_among, read_parameters, reorder
 from opsdk.define.schema.scalars import OBJECT, SPEC
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
 
 
 class GradientInfer:
@@ -349,16 +349,20 @@ def _readable(
 ) -> dict[str, tuple[Source, InputDecl]]:
     """Returns by name what a gradient op may read, and what it declares of it."""
     found = {
-        decl.name: (Source(kind, position), InputDecl(decl.name, decl.kind, elements=decl.elements))
+        decl.name: (Source(kind, position), _read_as(decl))
         for kind, decls in (("input", schema.inputs), ("output", schema.outputs), ("residual", schema.residuals))
         for position, decl in enumerate(decls)
         if decl.kind != OBJECT
     }
     for name, position in cotangents.items():
-        kind = schema.outputs[position].kind
-        decl = InputDecl(name, kind if materialize or kind == "list" else "optional")
-        found[name] = Source("cotangent", position), decl
+        output = schema.outputs[position]
+        kind = output.kind if materialize or output.kind == "list" else "optional"
+        found[name] = Source("cotangent", position), InputDecl(name, kind, holes=output.holes)
     return found
+
+
+def _read_as(decl: TensorDecl) -> InputDecl:
+    return InputDecl(decl.name, decl.kind, elements=decl.elements, holes=decl.holes)
 
 
 def _outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
@@ -368,5 +372,5 @@ def _outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[Out
         decl = schema.inputs[position]
         name = f"d{decl.name}"
         name = f"{decl.name}_grad" if {name, f"d{name}"} & taken else name
-        results.append(OutputDecl(name, "list" if decl.kind == "list" else "tensor"))
+        results.append(OutputDecl(name, "list" if decl.kind == "list" else "tensor", holes=decl.holes))
     return tuple(results)

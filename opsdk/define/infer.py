@@ -24,7 +24,7 @@ from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.define.schema.schema import OpSchema, ResidualDecl
 
-# One entry per input: a spec, None for an absent optional input, or a list of specs for a variadic one.
+# One entry per input: a spec, None for an absent optional one, or for a variadic one a list of specs, None at holes.
 Specs = Sequence["TensorSpec | list[TensorSpec] | None"]
 # Any: attribute values of the types of the schema language.
 Attrs = Mapping[str, Any]

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
+from opsdk.core.errors import DTypeError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
 from opsdk.define.call import absences, bind, check_captured, take_draws
@@ -165,7 +165,7 @@ class Op(Handle):
         function: Callable[..., Any] | None = None,
         *,
         language: str,
-        dtype: DTypeLike | None = None,
+        dtype: DTypeLike | tuple[DTypeLike, ...] | None = None,
         source: str | PathLike[str] | None = None,
         replace: bool = False,
         **options: Any,
@@ -176,7 +176,8 @@ class Op(Handle):
             place: the kind of place, such as `cpu`.
             function: the kernel, where this is not used as a decorator.
             language: what the kernel is written in, such as `numba`.
-            dtype: the dtype of the first tensor that the kernel serves; every dtype unless given.
+            dtype: the dtype of the first tensor that the kernel serves, or a tuple of such dtypes, each as if it had a
+                call of its own; every dtype unless given.
             source: for languages that are not Python, text or a file name; for the others, `module:function`, imported
                 when the kernel is first chosen, so that the op can be defined without what its kernels import
                 (`.rows:f` is a module of the same package). Then this is a plain call.
@@ -187,27 +188,31 @@ class Op(Handle):
             BindingError: a parameter of the kernel or of its launch names no input, output or attribute.
             DefinitionError: there is no such language for the place, it does not read what was given, or `launch` is
                 no launch shape of this op.
+            DTypeError: `dtype` is no dtype.
             NameClashError: another file registered another kernel of that place, dtype and language.
         """
-        key = KernelKey(place, None if dtype is None else as_dtype(dtype))
         notation = notation_of(self.opdef, place, language)
-        return notation.give(self, key, function, source, options, replace=replace)
+        return notation.give(self, _keys(place, dtype), function, source, options, replace=replace)
 
-    def unregister_kernel(self, place: str, *, language: str, dtype: DTypeLike | None = None) -> None:
-        """Takes back a kernel that `kernel` registered with the same place, language and dtype; calls use the others.
+    def unregister_kernel(
+        self, place: str, *, language: str, dtype: DTypeLike | tuple[DTypeLike, ...] | None = None
+    ) -> None:
+        """Takes back what `kernel` registered with the same place, language and dtypes; calls use the others.
 
         Raises:
             KernelNotFoundError: there is no such kernel, or it is the one that came with the definition.
         """
-        key = KernelKey(place, None if dtype is None else as_dtype(dtype))
         rows = [row for row in self.opdef.kernels if row is not self.opdef.kernels.reference()]
-        held = next((row for row in rows if row.slot == (key, language)), None)
-        if held is None:
-            raise KernelNotFoundError(
-                f"{self.opdef.subject}: expected a kernel to take back, got {language} {key}; registered: "
-                f"{', '.join(map(str, rows)) or 'none beside the reference'}"
-            )
-        self.opdef.kernels.remove(held)
+        held = {row.slot: row for row in rows}
+        slots = [(key, language) for key in _keys(place, dtype)]
+        for slot in slots:
+            if slot not in held:
+                raise KernelNotFoundError(
+                    f"{self.opdef.subject}: expected a kernel to take back, got {language} {slot[0]}; registered: "
+                    f"{', '.join(map(str, rows)) or 'none beside the reference'}"
+                )
+        for slot in slots:
+            self.opdef.kernels.remove(held[slot])
 
     def infer(self, function: F, *, replace: bool = False) -> F:
         """Registers the infer rule: a function from `TensorSpec`s and attributes, bound by name, or a stock rule.
@@ -372,3 +377,15 @@ def deferred(make: Callable[[], GradRule | None]) -> Callable[[], GradRule | Non
         return made[0]
 
     return rule
+
+
+def _keys(place: str, dtypes: DTypeLike | tuple[DTypeLike, ...] | None) -> list[KernelKey]:
+    """Returns where a kernel of one dtype, several or every dtype applies.
+
+    Raises:
+        DTypeError: there is none, or it is no dtype.
+    """
+    if dtypes == ():
+        raise DTypeError("kernel: dtype expected one or several, got (); leave dtype= out for a kernel of every dtype")
+    each = dtypes if isinstance(dtypes, tuple) else (dtypes,)
+    return [KernelKey(place, None if dtype is None else as_dtype(dtype)) for dtype in each]

@@ -59,7 +59,7 @@ def _made(shape: Sequence[int], dtype: np.dtype[Any]) -> TensorSpec:
 @op("opsdk::fill_constant(*, int[] shape, float value, dtype dtype=float32) -> Tensor out", infer=_made)
 def fill_constant(*, shape: Sequence[int], value: float, dtype: np.dtype[Any]) -> np.ndarray:
     """An array of one value."""
-    return np.full(tuple(shape), _held(value, dtype, "op 'opsdk::fill_constant': value"), dtype)
+    return np.full(tuple(shape), number_in(dtype, value, "op 'opsdk::fill_constant': value"), dtype)
 
 
 @op("opsdk::assign_value(*, int[] shape, float[] values, dtype dtype=float32) -> Tensor out", infer=_made)
@@ -120,7 +120,7 @@ def _not_drawn(dtype: np.dtype[Any]) -> str | None:
 @op("opsdk::fill_any_like(Tensor x, *, float value=0.0) -> Tensor out", nondifferentiable=("x", "out"))
 def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
     """An array of one value, of the shape and dtype of x."""
-    return np.full_like(x, _held(value, x.dtype, "op 'opsdk::fill_any_like': value"), order="C")
+    return np.full_like(x, number_in(x.dtype, value, "op 'opsdk::fill_any_like': value"), order="C")
 
 
 @op(
@@ -129,7 +129,8 @@ def fill_any_like(x: np.ndarray, *, value: float) -> np.ndarray:
 )
 def arange(like: np.ndarray, *, axis: int, start: float, step: float, dtype: np.dtype[Any]) -> np.ndarray:
     """Evenly spaced numbers from `start` on, below the size that an axis of `like` has."""
-    return fitted(np.arange(start, like.shape[axis], step), dtype, "op 'opsdk::arange'", truncates=True)
+    made = np.arange(start, like.shape[axis], step, like=like)
+    return fitted(made, dtype, "op 'opsdk::arange'", truncates=True)
 
 
 @arange.infer
@@ -152,9 +153,13 @@ def _ranges() -> Iterator[Sample]:
     yield Sample(np.zeros((0, 2)), reason="none")
 
 
-def _held(value: float, dtype: np.dtype[Any], subject: str) -> Any:
-    """Returns a number that a dtype holds; from 0 to 100 all do."""
-    return value if 0 <= value <= 100 else fitted(np.asarray(value), dtype, subject, truncates=True)
+def number_in(dtype: np.dtype[Any], value: float, subject: str) -> Any:
+    """Returns a number that a dtype holds, to fill an array with, wherever that is; from 0 to 100 all do.
+
+    Raises:
+        DTypeError: the dtype does not hold it.
+    """
+    return value if 0 <= value <= 100 else fitted(np.asarray(value), dtype, subject, truncates=True)[()]
 
 
 @fill_constant.samples

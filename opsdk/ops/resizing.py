@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError, ShapeError
-from opsdk.core.fit import fitted
 from opsdk.core.spec import OpenSize, TensorSpec, shape_text
 from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
+from opsdk.ops.creation import number_in
 from opsdk.ops.reduction import sum_to_like
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -102,7 +102,12 @@ def _expands(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(1, 4)), [], shape=[0, 4], reason="to nothing")
 
 
-_NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+# Which of n elements stands at position i, before, among and after them.
+_POSITIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "reflect": lambda i, n: n - 1 - np.abs(n - 1 - i % max(2 * n - 2, 1)),
+    "replicate": lambda i, n: np.clip(i, 0, n - 1),
+    "circular": lambda i, n: i % n,
+}
 
 
 @op('opsdk::pad(Tensor x, *, int[] pad, str mode="constant", float value=0.0) -> Tensor out')
@@ -116,17 +121,26 @@ def pad(x: np.ndarray, *, pad: Sequence[int], mode: str, value: float) -> np.nda
         value: of `constant`.
     """
     widths = _widths(x.shape, pad, mode)
-    if not widths:  # of 0-d there is no axis
-        return x.copy()
-    if mode != "constant":
-        return np.pad(x, widths, mode=_NUMPY_MODES[mode])  # type: ignore[call-overload]
-    held = fitted(np.asarray(value), x.dtype, "op 'opsdk::pad': value", truncates=True)
-    return np.pad(x, widths, constant_values=held)
+    made = np.empty([n + sum(width) for n, width in zip(x.shape, widths, strict=True)], x.dtype, like=x)
+    held = number_in(x.dtype, value, "op 'opsdk::pad': value") if mode == "constant" else None
+    made[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True))] = x
+    for at, (n, (before, after)) in enumerate(zip(x.shape, widths, strict=True)):
+        if before or after:
+            lanes = np.moveaxis(made, at, 0)
+            taken = before + _taken(x, n, before, after, mode) if held is None else None
+            for around in (slice(before), slice(before + n, None)):
+                lanes[around] = held if taken is None else lanes[taken[around]]
+    return made
+
+
+def _taken(like: np.ndarray, n: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Returns for each element along a padded axis of n which of these it is, where `like` is."""
+    return _POSITIONS[mode](np.arange(-before, n + after, like=like), n)
 
 
 def _widths(shape: Dims, pad: Sequence[int], mode: str) -> list[tuple[int, int]]:
-    if mode not in _NUMPY_MODES:
-        raise AttributeValueError(f"op 'opsdk::pad': mode expected one of {', '.join(_NUMPY_MODES)}, got {mode!r}")
+    if mode not in (known := ("constant", *_POSITIONS)):
+        raise AttributeValueError(f"op 'opsdk::pad': mode expected one of {', '.join(known)}, got {mode!r}")
     if len(pad) != 2 * len(shape) or any(width < 0 for width in pad):
         raise ShapeError(
             f"op 'opsdk::pad': pad expected two numbers ≥ 0 for each axis of shape {shape_text(shape)}, "
@@ -155,8 +169,7 @@ def pad_grad(dout: np.ndarray, pad: Sequence[int], mode: str) -> np.ndarray:
         if mode == "constant":
             dx = dx[(slice(None),) * at + (slice(before, before + size),)]
         elif before or after:
-            index = np.pad(np.arange(size), (before, after), mode=_NUMPY_MODES[mode])  # type: ignore[call-overload]
-            dx = np.moveaxis(sum_at(np.moveaxis(dx, at, 0), index, size), 0, at)
+            dx = np.moveaxis(sum_at(np.moveaxis(dx, at, 0), _taken(dx, size, before, after, mode), size), 0, at)
     return dx.copy(order="C")
 
 

@@ -131,8 +131,9 @@ def by_array(inputs: Values, made: Values) -> list[tuple[np.ndarray, Any]]:
     """Returns every array of the inputs with its gradient, of one entry per input; None where it has none."""
     pairs: list[tuple[np.ndarray, Any]] = []
     for value, gradient in zip(inputs, made, strict=True):
-        arrays = flat([value])
-        pairs += zip(arrays, gradient if isinstance(gradient, list) else [gradient] * len(arrays), strict=True)
+        values = value if isinstance(value, list) else [value]
+        given = gradient if isinstance(gradient, list) else [gradient] * len(values)
+        pairs += [(array, its) for array, its in zip(values, given, strict=True) if array is not None]
     return pairs
 
 

@@ -172,6 +172,8 @@ def _expected(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> 
     arrays, asked = flat(call.inputs), _asked(opdef, call)
     if opdef.grad is not None:
         floating = [flag for flag, array in zip(asked, arrays, strict=True) if is_float(array)]
+        if opdef.schema.residuals:  # those of the kernel that runtimes take, which may round as the reference does not
+            outputs = launch(opdef, None, call.inputs, call.attrs)
         return [g for g, flag in zip(by_leaf(opdef, call, outputs, cotangents), floating, strict=True) if flag]
     tape = through_tape(opdef, call, carried(opdef, cotangents))
     return [gradient for flag, gradient in zip(asked, tape, strict=True) if flag]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
+from opsdk.expr.primitives.own import primitive_of
 from opsdk.verify.checks import in_order, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
-from opsdk.verify.kernels.primitives import check_primitives
+from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.parity import check_runtimes, check_second_order
@@ -36,8 +38,9 @@ _BUDGET = 1500
 _DERIVED = 2
 
 
+# Any: an op, or the function of a primitive.
 def verify(
-    op: Op,
+    op: Op | Callable[..., Any],
     *,
     samples: Iterable[Sample] | None = None,
     rows: Sequence[str] | str | None = None,
@@ -46,14 +49,16 @@ def verify(
     raise_exception: bool = False,
     trace: bool = False,
 ) -> VerifyReport:
-    """Proves an op, and the gradient ops that hang on it, as far as running them can.
+    """Proves an op, and the gradient ops that hang on it, or a primitive, as far as running them can.
 
     Every kernel is compared with the reference; the gradient with numeric derivatives, on every kernel of the gradient
     op, and the gradient of the gradient where it has one; the infer rule with actual runs; undeclared mutation and
     aliasing, repeatability and declared traits are looked for; both runtimes must give the bits that bare arrays give.
+    A primitive is judged as the op that it is alone, with a kernel in C; everywhere in its domain its compiled values
+    are held to its promise, zeros, infinities and the largest and smallest numbers included (`accuracy`).
 
     Args:
-        op: the op, as its decorator returned it.
+        op: the op, or the primitive, as its decorator returned it.
         samples: calls to try instead of the op's own.
         rows: languages (`numba`) or kernels (`cpu,float64,numba`) to look at; all unless given.
         seed: of the random values, ≥ 0; the same seed gives an equal report.
@@ -66,7 +71,8 @@ def verify(
 
     Raises:
         GradcheckError: `raise_exception` is true and the verdict is `fail`.
-        AttributeValueError: `op` is no op, `seed` no integer ≥ 0, or `samples` holds something else than Samples.
+        AttributeValueError: `op` is neither op nor primitive, `seed` no integer ≥ 0, or `samples` holds something else
+            than Samples.
 
     Example:
         >>> import numpy as np
@@ -81,7 +87,13 @@ def verify(
         'pass'
     """
     if not isinstance(op, Op):
-        raise AttributeValueError(f"verify: expected an op, got {type(op).__name__}; pass what @opsdk.op returned")
+        primitive = primitive_of(op)
+        if primitive is None:
+            raise AttributeValueError(
+                f"verify: expected an op or a primitive, got {type(op).__name__}; pass what @opsdk.op or "
+                "@opsdk.primitive returned"
+            )
+        op = op_of_primitive(primitive)
     start = time.perf_counter()
     wanted = (rows,) if isinstance(rows, str) else tuple(rows or ())
     if not isinstance(seed, (int, np.integer)) or seed < 0:

@@ -17,6 +17,7 @@ from opsdk.core.origin import shorten
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
+from opsdk.expr.primitives.own import primitive_of
 from opsdk.verify.inputs.calls import Call, Invented
 from opsdk.verify.report import Finding, Row, kind_of
 
@@ -41,15 +42,23 @@ def target_of(opdef: OpDef) -> str | None:
     if origin.module.partition(".")[0] == "opsdk":
         return opdef.name
     module = sys.modules.get(origin.module)
-    held = [value for value in vars(module).values() if isinstance(value, Op)] if module is not None else []
     owner = opdef.gradient_of or opdef.name
-    if not any(op.opdef.name == owner for op in held):
+    if module is None or not any(owner == _name_of(value) for value in vars(module).values()):
         return None
     if origin.module != "__main__" and "." in origin.module:
         return f"{origin.module}:{opdef.schema.name}"
     if not origin.file.endswith(".py") or not Path(origin.file).is_file():
         return None
     return f"{shorten(origin.file)}:{opdef.schema.name}"
+
+
+# Any: what a module holds.
+def _name_of(value: Any) -> str:
+    """Returns the name of an op, or of a primitive; empty of what is neither."""
+    if isinstance(value, Op):
+        return value.opdef.name
+    primitive = primitive_of(value) if callable(value) else None
+    return "" if primitive is None else primitive.full_name
 
 
 def command(opdef: OpDef, row: str, check: str, seed: int) -> str:

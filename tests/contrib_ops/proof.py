@@ -58,14 +58,13 @@ def named(ops, slow=()):
 
 
 def by_kernel(opdef, quick="float64"):
-    """Gives a test each kernel of an op; what is compiled by Numba for other dtypes than one is marked slow."""
+    """Gives a test each kernel of the host; what is compiled by Numba for other dtypes than one is marked slow."""
+    kernels = [kernel for kernel in opdef.kernels if kernel.key.place == "cpu"]  # tests/cuda_sim has the others
     others = {
-        kernel
-        for kernel in opdef.kernels
-        if kernel.language == "numba" and str(kernel.key.dtype) not in ("None", quick)
+        kernel for kernel in kernels if kernel.language == "numba" and str(kernel.key.dtype) not in ("None", quick)
     }
     # one text for all dtypes, compiled for each; the quick one, or the kernel in C, stands for them in make test
-    params = [pytest.param(k, id=str(k), marks=pytest.mark.slow if k in others else ()) for k in opdef.kernels]
+    params = [pytest.param(k, id=str(k), marks=pytest.mark.slow if k in others else ()) for k in kernels]
     return pytest.mark.parametrize("kernel", params)
 
 

@@ -161,7 +161,17 @@ FAULTS = {
         ("sequences/crf.py", "turned[t] * likely[t + 1] + before[t] * changes[0]", "turned[t] * likely[t + 1]"),
         ("sequences/crf.py", "(weights * came).sum(axis=0)", "came.mean(axis=0)"),
         ("sequences/crf_numba.py", "pairs[tags[t], tags[t - 1]] += weight", "pairs[tags[t - 1], tags[t]] += weight"),
+        ("sequences/crf.py", "alpha[:-1, :, None] + transitions", "alpha[1:, :, None] + transitions"),
+        ("sequences/crf.py", "in chains(alpha, 0, 0, lengths):", "in chains(alpha, start, end, lengths):"),
+        ("sequences/crf.py", "zip(chains(alpha, 0, 0,", "zip(chains(alpha, 0, ddend,"),
+        (
+            "sequences/crf.py",
+            "    return y, alpha\n",
+            "    return y, KEPT.setdefault(alpha.shape, alpha)\n\n\nKEPT = {}\n",
+        ),
         ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
+        ("sequences/crf_numba.py", "alpha[n, len(chain) :] = chain, 0", "alpha[n, len(chain) :] = 0, 0"),
+        ("sequences/crf_numba.py", "likely[j] / exps(came, base)", "exps(came, base)"),
     ],
     "viterbi": [
         ("sequences/crf.py", "uses(path[n, :steps], len", "uses(path[n, :steps] - 1, len"),
@@ -181,6 +191,15 @@ FAULTS = {
         ("convolution/soft_splat.py", '(gains if mode == "softmax" else 1)', "gains"),
         ("convolution/soft_splat_numba.py", "vmath.exp(min(z[p] - base, MOST))", "vmath.exp(z[p])"),
         ("convolution/soft_splat_numba.py", "moved[p, k] += (x", "moved[p, k] = (x"),
+    ],
+    "roi_align": [
+        ("detection/roi_align.py", "] += rows.T @ arriving", "] -= rows.T @ arriving"),
+        ("detection/roi_align.py", "] += rows.T @ arriving", "] = rows.T @ arriving"),
+        ("detection/roi_align.py", "dinput[int(box[0])]", "dinput[0]"),
+        ("detection/roi_align.py", "return roi_align(ddinput, boxes", "return roi_align(2 * ddinput, boxes"),
+        ("detection/roi_align.c", "(k * channels + m % channels)", "(k * channels + m / channels)"),
+        ("detection/roi_align.c", "memset(plane, 0, sizeof(T) * (size_t)(height * width));", ""),
+        ("detection/roi_align.c", "weight * sum[x]", "weight * sum[0]"),
     ],
     "fft_conv": [
         (

@@ -13,11 +13,8 @@ from opsdk.verify.inputs.calls import each, flat
 from opsdk.verify.inputs.sampling import calls_of
 
 ON_THE_HOST = {"opsdk::accuracy"}  # counts, for whoever reads them
-# Their references make arrays of their own, or sum, on the host, and raise on a device; one that is mended goes.
-RAISING = {f"opsdk::{name}" for name in ("arange", "cumsum", "cumsum_grad", "pad", "pad_grad", "pad_grad_grad")}
 BUILT_IN = [op for op in REGISTRY if op.opdef.name.startswith("opsdk::") and op.opdef.name not in ON_THE_HOST]
 OPS = sorted(BUILT_IN, key=lambda op: op.opdef.name)
-UNMENDED = pytest.mark.xfail(strict=True, raises=TypeError, reason="the reference makes arrays on the host")
 MOST = 8  # calls of one op; an op's own samples come first
 
 
@@ -34,10 +31,7 @@ def runs(op, call):
             return None
 
 
-@pytest.mark.parametrize(
-    "op",
-    [pytest.param(op, id=op.opdef.name, marks=UNMENDED if op.opdef.name in RAISING else ()) for op in OPS],
-)
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.opdef.name)
 def test_a_built_in_op_gives_on_the_device_what_it_gives_on_the_host(op):
     for call in calls_of(op.opdef, None, 0)[:MOST]:
         wanted = runs(op, call)
@@ -71,7 +65,7 @@ def test_references_call_only_what_cupy_has(monkeypatch):
         return run(self, function, types, args, options)
 
     monkeypatch.setattr(SimulatedArray, "__array_function__", watched)
-    for op in [op for op in OPS if op.opdef.name not in RAISING]:
+    for op in OPS:
         for call in calls_of(op.opdef, None, 0)[:MOST]:
             if flat(call.inputs) and runs(op, call) is not None:
                 op(*each(call.inputs, lambda array: SimulatedArray(np.array(array))), **call.attrs)

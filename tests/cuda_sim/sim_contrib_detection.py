@@ -15,7 +15,7 @@ BOXES = np.array([[0, 0.3, 0.7, 3.1, 2.2], [1, 1.5, 2.25, 3.4, 2.9], [1, -3.2, -
     "settings",
     [
         {"output_size": [2, 3]},
-        {"output_size": [2], "aligned": True},
+        {"output_size": 2, "aligned": True},
         {"output_size": [2, 1], "sampling_ratio": 2, "spatial_scale": 0.7},
     ],
     ids=str,
@@ -29,17 +29,18 @@ def test_roi_align_gives_what_the_reference_gives_both_ways(settings, on_device,
     dy = rng.normal(size=wanted.shape)
     y.backward(on_device(dy))
     gradient = roi_align.grad.opdef
-    (dwanted,) = launch(gradient, gradient.kernels.reference(), [images, BOXES, dy], settings)
+    settings = {**settings, "input_spec": opsdk.TensorSpec(images.shape, images.dtype)}
+    (dwanted,) = launch(gradient, gradient.kernels.reference(), [BOXES, dy], settings)
     np.testing.assert_allclose(x.grad.numpy(), dwanted, rtol=1e-12, atol=1e-14)
 
 
 def test_boxes_of_no_image_are_refused_before_the_kernel_runs(on_device):
     with pytest.raises(InputValueError, match=r"boxes expected images among 0 to 0 in column 0, got 1\.0 in box 1"):
-        roi_align(on_device(np.ones((1, 1, 4, 5))), on_device(BOXES[:2]), [2])
+        roi_align(on_device(np.ones((1, 1, 4, 5))), on_device(BOXES[:2]), 2)
 
 
 def test_verify_finds_nothing_in_the_rows():
-    sample = opsdk.Sample(np.linspace(-1, 1, 40).reshape(2, 1, 4, 5), BOXES, output_size=[2], reason="small")
+    sample = opsdk.Sample(np.linspace(-1, 1, 40).reshape(2, 1, 4, 5), BOXES, output_size=2, reason="small")
     report = opsdk.verify(roi_align, rows="cuda,*,numba", samples=[sample])
     assert report.findings == ()
     assert {row.row for row in report.rows if row.row.startswith("cuda") and row.verdict == "pass"}

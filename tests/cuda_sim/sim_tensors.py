@@ -137,6 +137,31 @@ def test_gradients_through_built_in_ops_are_those_of_the_host(on_device):
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_padding_running_sums_and_their_gradients_are_those_of_the_host(mode, on_device):
+    def padded(x):
+        y = opsdk.cumsum(opsdk.pad(x, [(1, 0), (3, 2)] if mode != "reflect" else [(1, 0), (1, 1)], mode), axis=1)
+        (first,) = opsdk.grad(opsdk.sum(y * y * y), x, create_graph=True)
+        (second,) = opsdk.grad(opsdk.sum(first * first), x)
+        assert y.place == first.place == second.place == x.place
+        return y.numpy(), first.numpy(), second.numpy()
+
+    tensors = on_device(X, stop_gradient=False), opsdk.to_tensor(X, stop_gradient=False)
+    for there, here in zip(*map(padded, tensors), strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-13)
+    assert opsdk.pad(on_device(X), [(0, 1), (0, 0)], value=-2.5).tolist() == [[-1, 2], [3, -4], [-2.5, -2.5]]
+    assert opsdk.full_like(on_device(X), -1.5).tolist() == [[-1.5, -1.5]] * 2
+
+
+def test_what_a_dtype_does_not_hold_is_refused_on_the_device():
+    ranges = opsdk.find_op("opsdk::arange")
+    assert ranges(SimulatedArray(np.zeros(3)), start=1, step=0.5, dtype=np.dtype("int32")).tolist() == [1, 1, 2, 2]
+    with pytest.raises(DTypeError, match=r"expected whole numbers that int8 holds, from -128 to 127, got 128\.0"):
+        ranges(SimulatedArray(np.zeros(129)), dtype=np.dtype("int8"))
+    with pytest.raises(DTypeError, match=r"expected numbers that float16 holds, up to 65504, got 65600\.0"):
+        ranges(SimulatedArray(np.zeros(65700)), step=65600.0, dtype=np.dtype("float16"))
+
+
 def test_second_derivatives_stay_on_the_device(on_device):
     x = on_device(X, stop_gradient=False)
     (first,) = opsdk.grad(opsdk.sum(x * x * x), x, create_graph=True)

@@ -106,6 +106,14 @@ def test_kernels_of_another_dtype_belong_to_whoever_comes_first(given, run_file)
         run_file("my_ops/first.py", ROWS["numba"].format(k=3, more=", dtype='float32'"), scope=given)
 
 
+def test_a_kernel_of_several_dtypes_of_which_one_belongs_to_another_file_is_refused_whole(given, run_file):
+    run_file("my_ops/first.py", ROWS["numba"].format(k=2, more=", dtype='float64'"), scope=given)
+    held = list(given["op"].opdef.kernels)
+    with pytest.raises(NameClashError, match=r"has a kernel numba \(cpu, float64\) from my_ops.first.py"):
+        run_file("my_ops/second.py", ROWS["numba"].format(k=3, more=", dtype=('float32', 'float64')"), scope=given)
+    assert list(given["op"].opdef.kernels) == held
+
+
 def test_an_op_of_a_function_from_a_third_file_has_the_owner_that_registers_it(run_file):
     functions = run_file("lib/functions.py", "def f(x):\n    return +x\ndef g(x):\n    return 2 * x\n", module="lib")
     register = "opsdk.op(name='h', namespace='t')({})\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, BindingError, DefinitionError
+from opsdk.core.errors import AttributeValueError, BindingError, DefinitionError, DTypeError, KernelNotFoundError
 from opsdk.define.op import find_op
 
 
@@ -164,6 +164,43 @@ def test_a_kernel_row_may_name_inputs_outputs_and_attributes_in_any_order(half):
     half.kernel("cpu", filled, language="numba", dtype="float32", contiguous=True)
     row = list(half.opdef.kernels)[-1]
     assert (row.parameters, str(row.key), row.options) == (("y", "x"), "(cpu, float32)", {"contiguous": True})
+
+
+def test_one_kernel_serves_the_dtypes_that_it_names_and_no_other(half):
+    @half.kernel("cpu", language="numba", dtype=("float32", np.float16))
+    def always_seven(x, y):
+        y[:] = 7
+
+    assert [half(np.ones(1, dtype))[0] for dtype in ("float32", "float64")] == [7, 0.5]
+    assert always_seven.__name__ == "always_seven"
+    half.unregister_kernel("cpu", language="numba", dtype=("float32", "float16"))
+    assert half(np.ones(1, "float32"))[0] == 0.5
+
+
+def test_a_text_serves_several_dtypes_too(half):
+    half.kernel(
+        "cpu",
+        language="c",
+        dtype=("float32", "float64"),
+        contiguous=True,
+        source="""
+        void half_f32(const DLTensor *x, DLTensor *y) { *OPSDK_DATA(float, y) = 7; }
+        void half_f64(const DLTensor *x, DLTensor *y) { *OPSDK_DATA(double, y) = 8; }
+    """,
+    )
+    assert [half(np.ones(1, dtype))[0] for dtype in ("float32", "float64", "float16")] == [7, 8, 0.5]
+
+
+def test_either_all_dtypes_of_a_kernel_are_registered_or_none(half):
+    before = list(half.opdef.kernels)
+    with pytest.raises(DTypeError, match=r"expected one of bool, .*, got 'float31'"):
+        half.kernel("cpu", lambda x: x, language="numba", dtype=("float32", "float31"))
+    with pytest.raises(DTypeError, match=r"dtype expected one or several, got \(\); leave dtype= out for a kernel of"):
+        half.kernel("cpu", lambda x: x, language="numba", dtype=())
+    half.kernel("cpu", lambda x: x, language="numba", dtype="float32")
+    with pytest.raises(KernelNotFoundError, match=r"a kernel to take back, got numba \(cpu, float64\); registered: "):
+        half.unregister_kernel("cpu", language="numba", dtype=("float32", "float64"))
+    assert len(list(half.opdef.kernels)) == len(before) + 1
 
 
 def test_a_kernel_is_handed_back_by_its_decorator(half):

@@ -155,3 +155,19 @@ def test_a_second_kernel_that_keeps_another_object_is_found():
     found = {(f.check, f.row): f.message for f in opsdk.verify(solve).findings}
     message = found["residual.lu", "cpu,float64,numpy"]
     assert "expected one that gives the gradient which the reference's gives, got another" in message
+
+
+def test_runtimes_are_compared_with_what_the_kernel_that_they_take_keeps():
+    @opsdk.op("t::squared(Tensor x) -> Tensor y, residuals (Tensor slope)", infer=lambda x: (x, x))
+    def squared(x):
+        return x * x, 2 * x
+
+    @squared.backward
+    def squared_grad(slope, dy):
+        return slope * dy
+
+    @squared.kernel("cpu", language="numpy", dtype="float64")
+    def squared_float64(x):
+        return x * x, np.nextafter(2 * x, np.inf)
+
+    assert opsdk.verify(squared).findings == ()

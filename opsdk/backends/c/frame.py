@@ -13,7 +13,8 @@ import numpy as np
 
 from opsdk.backends.c.library import Library
 from opsdk.backends.c.options import COptions
-from opsdk.backends.c.signature import attribute_converter, dlpack_type, prototype, size_symbols, symbols
+from opsdk.backends.c.signature import attribute_converter, prototype, size_symbols, symbols
+from opsdk.backends.c.slots import slot_of
 from opsdk.backends.call.buffers import given_by_hand, infer_buffers
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
@@ -36,64 +37,6 @@ _CALL = (lambda function, arguments: function(*arguments)).__code__
 
 
 # Any, in this file: cffi's interfaces, types and values, which have no types in Python; attribute values.
-class TensorSlot:
-    """One DLTensor, and what it was last filled with; the shape is written anew only where it differs."""
-
-    __slots__ = ("_ffi", "_shape", "_strides", "arguments", "dtype", "shape", "strides", "struct")
-
-    def __init__(self, ffi: Any) -> None:
-        self._ffi = ffi
-        self.struct = ffi.new("DLTensor *")
-        self.struct.device.device_type = 1
-        self.arguments = (self.struct,)
-        self.shape: tuple[int, ...] | None = None
-        self.strides: tuple[int, ...] | None = None
-        self.dtype: np.dtype[Any] | None = None
-
-    def fill(self, array: np.ndarray) -> bool:
-        """Points the struct to an array; returns whether its shape or dtype is another one than before."""
-        differs = array.shape != self.shape or array.dtype is not self.dtype
-        if differs or array.strides != self.strides:
-            self._describe(array)
-        if array.flags.num & C_ALIGNED == C_ALIGNED:
-            self.struct.data = self._ffi.from_buffer(array)
-        else:
-            self.struct.data = self._ffi.cast("void *", array.__array_interface__["data"][0])
-        return differs
-
-    def _describe(self, array: np.ndarray) -> None:
-        struct, ndim, item = self.struct, array.ndim, array.itemsize
-        if struct.ndim != ndim or self.shape is None:
-            self._shape = self._ffi.new("int64_t[]", max(ndim, 1))
-            self._strides = self._ffi.new("int64_t[]", max(ndim, 1))
-            struct.ndim, struct.shape, struct.strides = ndim, self._shape, self._strides
-        for axis in range(ndim):
-            self._shape[axis] = array.shape[axis]
-            self._strides[axis] = array.strides[axis] // item
-        struct.dtype.code, struct.dtype.bits, struct.dtype.lanes = dlpack_type(array.dtype)
-        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
-
-
-class ListSlot:
-    """The DLTensors of a list of arrays."""
-
-    def __init__(self, ffi: Any) -> None:
-        self._ffi = ffi
-        self._slots: list[TensorSlot] = []
-        self.arguments: tuple[Any, ...] = (ffi.new("DLTensor *[]", 1), 0)
-
-    def fill(self, arrays: Sequence[np.ndarray]) -> bool:
-        """Points to arrays; returns whether their number, a shape or a dtype is another one than before."""
-        differs = len(arrays) != len(self._slots)
-        if differs:
-            self._slots = [TensorSlot(self._ffi) for _ in arrays]
-            pointers = self._ffi.new("DLTensor *[]", [slot.struct for slot in self._slots] or 1)
-            self.arguments = (pointers, len(arrays))
-        for slot, array in zip(self._slots, arrays, strict=True):
-            differs = slot.fill(array) or differs
-        return differs
-
-
 class Frame:
     """The C arguments of one call at a time.
 
@@ -108,9 +51,9 @@ class Frame:
         self._enter = call_at(kernel.origin, f"{schema.name}, c kernel")
         self._library = library
         self._options = COptions(**kernel.options)
-        self._inputs = [_slot(ffi, decl) for decl in schema.inputs]
+        self._inputs = [slot_of(ffi, decl) for decl in schema.inputs]
         self._fresh = [schema.outputs[i] for i in schema.fresh_outputs]
-        self._outputs = [_slot(ffi, decl) for decl in self._fresh]
+        self._outputs = [slot_of(ffi, decl) for decl in self._fresh]
         self._one_shape = one_shape(opdef)
         self._converters = [(decl.name, attribute_converter(ffi, decl)) for decl in schema.attrs]
         self._present: list[bool] = []
@@ -158,7 +101,7 @@ class Frame:
             last += given
         new, sized, room = self.allocate, self._sized, None
         if sized is None:
-            made = [[new(*item) for item in s] if s.__class__ is list else s and new(*s) for s in self._specs]
+            made = [[i and new(*i) for i in s] if s.__class__ is list else s and new(*s) for s in self._specs]
         else:
             ask = partial(self._asked, [*arguments, *last], values, attrs)
             room = sized.room(values, attrs, self._inferred, ask, new)
@@ -234,7 +177,7 @@ class Frame:
     def _ready(self, decl: InputDecl, value: Any, back: list[tuple[np.ndarray, np.ndarray]]) -> Any:
         """Returns an array as the function takes it; what it changes in a copy is written back afterwards."""
         if value.__class__ is list:
-            return [self._ready(decl, item, back) for item in value]
+            return [None if item is None else self._ready(decl, item, back) for item in value]
         lies_well = is_plain(value, contiguous=self._options.contiguous is not False)
         if lies_well and is_truth(value):
             return value
@@ -256,11 +199,9 @@ class Frame:
         inferred = self._inferred = infer_buffers(self._opdef, values, attrs)
         specs = [inferred[i] for i in self._opdef.schema.fresh_outputs]
         self._specs = [
-            [self._closed(f"{decl.name}[{i}]", item) for i, item in enumerate(spec)]
+            [self._closed(decl, item, f"[{i}]") for i, item in enumerate(spec)]
             if isinstance(spec, list)
-            else None
-            if spec is None and decl.kind == "optional"
-            else self._closed(decl.name, spec)
+            else self._closed(decl, spec)
             for decl, spec in zip(self._fresh, specs, strict=True)
         ]
         dtype = self._dtype_of(values)
@@ -269,14 +210,19 @@ class Frame:
         self.attrs = dict(attrs)
         self.function = function
 
-    def _closed(self, name: str, spec: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    def _closed(
+        self, decl: OutputDecl, spec: Any, number: str = ""
+    ) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+        """Returns shape and dtype of an output, or of one of a list; None of what is not given."""
+        if spec is None and (decl.holes if number else decl.kind == "optional"):
+            return None
         if isinstance(spec, TensorSpec) and (None not in spec.shape or self._sized is not None):
             return tuple(dim or 0 for dim in spec.shape), spec.dtype
-        output = self._opdef.schema.output_names.index(name.partition("[")[0])
+        output = self._opdef.schema.output_names.index(decl.name)
         remedy = given_by_hand(self._opdef, output) or "give the op an infer rule that tells it"
         raise ShapeError(
-            f"{self._opdef.subject}, output {name!r}: expected a shape known before the C function runs, since it "
-            f"fills a buffer, got {spec}; {remedy}",
+            f"{self._opdef.subject}, output {decl.name + number!r}: expected a shape known before the C function runs, "
+            f"since it fills a buffer, got {spec}; {remedy}",
             at=self._origin,
         )
 
@@ -317,7 +263,7 @@ class Frame:
         if first is not None:
             self._check_gradients(*first)
             return first[1]
-        specs = [spec[0] if isinstance(spec, list) else spec for spec in self._specs if spec]
+        specs = [item for spec in self._specs for item in (spec if isinstance(spec, list) else [spec]) if item]
         return specs[0][1] if specs else np.dtype("float32")
 
     def _check_gradients(self, name: str, dtype: np.dtype[Any]) -> None:
@@ -329,7 +275,7 @@ class Frame:
         if self._opdef.gradient_of is None or self._options.dtypes:
             return
         for decl, spec in zip(self._fresh, self._specs, strict=True):
-            for _, its in spec if isinstance(spec, list) else filter(None, [spec]):
+            for _, its in filter(None, spec if isinstance(spec, list) else [spec]):
                 if its.kind == dtype.kind and its.name != dtype.name:
                     raise KernelNotFoundError(
                         f"{self._opdef.subject}, c kernel: gradient {decl.name!r} expected {dtype.name} like {name!r}, "
@@ -370,7 +316,3 @@ def function_for(
             help=f"{prototype(opdef.schema, symbol, decides=decides)} {{ ... }}",
         )
     return function
-
-
-def _slot(ffi: Any, decl: InputDecl | OutputDecl) -> Any:
-    return ListSlot(ffi) if decl.kind == "list" else TensorSlot(ffi)

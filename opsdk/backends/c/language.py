@@ -27,6 +27,7 @@ class CffiC(Language):
     name = "c"
     takes_text = True
     fills = True
+    takes_holes = True
     stays_inside = False
     may_crash = True
     is_by_dtype = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.dtype import NAMES
 from opsdk.core.errors import AttributeValueError
-from opsdk.define.kernel.sizes import SizeFunction
+from opsdk.define.kernel.sizes import SizeFunction, size_parameter
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.scalars import SPEC
@@ -93,7 +93,7 @@ def parameters(schema: OpSchema, decides: SizeFunction | None = None, *, fills: 
     declared += [text for i in filled for text in _tensor(schema.outputs[i], fills=True)]
     declared += [text for decl in schema.attrs for text in _attribute(decl.name, decl.type)]
     taken = (*schema.input_names, *schema.output_names, *schema.attr_names)
-    return declared if decides is None else [*declared, f"int64_t *{'sizes_' if 'sizes' in taken else 'sizes'}"]
+    return declared if decides is None else [*declared, f"int64_t *{size_parameter(taken)}"]
 
 
 def prototype(schema: OpSchema, symbol: str, returns: str = STATUS, decides: SizeFunction | None = None) -> str:

@@ -36,7 +36,8 @@ def as_arrays(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> lis
     for decl, value in zip(opdef.schema.inputs, inputs, strict=True):
         subject, like = f"{opdef.subject}, input {decl.name!r}", dtype_for(decl, first)
         if decl.kind == "list":
-            arrays.append([constant(item, like, subject, compared=compared) for item in value])
+            items = (None if item is None else constant(item, like, subject, compared=compared) for item in value)
+            arrays.append(list(items))
         else:
             arrays.append(None if value is None else constant(value, like, subject, compared=compared))
     return arrays
@@ -53,8 +54,12 @@ def _constant_at(
 
 def array_key(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns the key of a call on arrays: dtypes, and what the attributes decide."""
-    kinds = [tuple(v.dtype for v in a) if isinstance(a, list) else None if a is None else a.dtype for a in arrays]
+    kinds = [_listed_dtypes(a) if isinstance(a, list) else None if a is None else a.dtype for a in arrays]
     return (*kinds, *attrs_key(attrs)) if attrs else tuple(kinds)
+
+
+def _listed_dtypes(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([None if array is None else array.dtype for array in arrays])
 
 
 def run(opdef: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], place: Place = CPU) -> Any:

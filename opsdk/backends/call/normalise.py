@@ -40,7 +40,7 @@ def normalised(
     arrays: list[Any] = []
 
     def one(position: int, dtype: np.dtype[Any] | None, value: Any) -> Any:
-        if value is None and (is_loose or schema.outputs[position].kind == "optional"):
+        if value is None and (is_loose or schema.outputs[position].may_lack):
             return None
         is_right = memory.is_new(value, inputs) and (value.dtype is dtype or dtype is None)
         if is_right and not any(np.may_share_memory(value, other) for other in arrays):
@@ -218,16 +218,12 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
     Raises:
         ArityError: a list has another length than inferred.
         ShapeError, DTypeError: an output has another shape or dtype than inferred.
-        ReturnError: an optional one is there though the rule says None, or the other way round.
+        ReturnError: what may be absent is there though the rule says None, or the other way round.
     """
     for position, value in zip(opdef.schema.fresh_outputs, outputs, strict=True):
         name, spec = opdef.schema.outputs[position].name, inferred[position]
-        if opdef.schema.outputs[position].kind == "optional" and (value is None) is not (spec is None):
-            raise ReturnError(
-                f"{_where(opdef)}, {_called(opdef, name)}: expected {'None' if spec is None else 'an array'} by its "
-                f"infer rule, got {_kind(value)}; let @{opdef.schema.name}.infer return None where the result is None",
-                at=str(opdef.origin),
-            )
+        if opdef.schema.outputs[position].kind == "optional":
+            _check_there(opdef, name, value, spec)
         if isinstance(spec, TensorSpec) and hasattr(value, "shape"):
             _check_spec(opdef, name, value, spec)
         elif isinstance(spec, list) and isinstance(value, list):
@@ -238,7 +234,19 @@ def check_specs(opdef: OpDef, outputs: Sequence[Any], inferred: Inferred) -> Non
                     at=str(opdef.origin),
                 )
             for i, (item, want) in enumerate(zip(value, spec, strict=True)):
-                _check_spec(opdef, f"{name}[{i}]", item, want)
+                _check_there(opdef, f"{name}[{i}]", item, want)
+                if want is not None:
+                    _check_spec(opdef, f"{name}[{i}]", item, want)
+
+
+# Any: an array or None; what the infer rule has in its place.
+def _check_there(opdef: OpDef, name: str, value: Any, spec: Any) -> None:
+    if (value is None) is not (spec is None):
+        raise ReturnError(
+            f"{_where(opdef)}, {_called(opdef, name)}: expected {'None' if spec is None else 'an array'} by its "
+            f"infer rule, got {_kind(value)}; let @{opdef.schema.name}.infer return None where the result is None",
+            at=str(opdef.origin),
+        )
 
 
 def _check_spec(opdef: OpDef, name: str, array: Any, spec: TensorSpec) -> None:

@@ -1,5 +1,7 @@
 """Buffers whose sizes data decide: made when these are known, held to what the kernel filled, cut to that.
 
+Of a device each check reads what lies there, so that a call waits for its kernel.
+
 A loop and the function that counts for it may disagree, and compiled code that writes beyond its buffer ends the
 process later, or worse. So a kernel says how many it filled, and behind each buffer lies a guard that no right kernel
 touches. There is room behind it for whatever the inputs could fill, up to 64 KiB; in the first call of a kind, in calls
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.memory import arena
+from opsdk.backends.memory.device import on_host
 from opsdk.core.errors import ShapeError, SizeError
 from opsdk.core.flags import FLAGS
 from opsdk.core.nested import flat, named, refill
@@ -126,6 +129,7 @@ class Sized:
         """
         if given.__class__ is int and given >= 0:
             return [given] * count
+        given = [on_host(item) for item in given] if isinstance(given, (tuple, list)) else on_host(given)
         many = isinstance(given, (tuple, list)) or (isinstance(given, np.ndarray) and given.ndim == 1)
         items = list(given) if many else [given] * count
         wanted = " and ".join(_places(leaves))

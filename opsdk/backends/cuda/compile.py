@@ -24,6 +24,7 @@ from opsdk.backends.cuda.launch import classes_of, failures
 from opsdk.backends.cuda.math import compiled_text, compute_dtype, device_function
 from opsdk.backends.cuda.rowwise import CudaRowCode
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, numba_cuda
+from opsdk.backends.memory.device import HOST
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import ArityError, CompileError, DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.lazy import optional
@@ -31,6 +32,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Elementwise, Rows
+from opsdk.define.kernel.sizes import size_function, size_parameter
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.expr.exact import check_constants
 from opsdk.expr.row.row import COLUMN
@@ -172,10 +174,13 @@ def _user_entry(
     for decl, spec in zip(schema.outputs, inferred, strict=True):
         if isinstance(spec, TensorSpec):
             given.setdefault(decl.name, spec.dtype)
-    ones = {name: TensorSpec([1] * sizes[name], given[name]) for name in schema.input_names}
+    ones = {name: np.ones([1] * sizes[name], given[name]) for name in schema.input_names}
     for scratch_name, scratch in row.options.get("scratch", {}).items():
-        shape, given[scratch_name] = scratch.spec({**ones, **attrs})
-        sizes[scratch_name] = len(shape)
+        room = scratch.made({**ones, **attrs}, HOST.holds)
+        given[scratch_name], sizes[scratch_name] = room.dtype, len(room.shape)
+    if size_function(row) is not None:
+        counts = size_parameter([*schema.attr_names, *given])
+        given[counts], sizes[counts] = np.dtype("int64"), 1
     parameters: list[tuple[str, str]] = []
     arguments: list[str] = []
     for parameter in row.parameters:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, register_language
+from opsdk.backends.cuda.runtime import is_simulated
 from opsdk.backends.native.language import Expressions
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import DEVICE_OPTIONS, as_launch, as_scratch
+from opsdk.define.kernel.sizes import SIZE_OPTIONS, as_sizes
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.row.row_function import RowFunction
@@ -22,41 +24,47 @@ from opsdk.expr.scalar import ScalarFunction
 class NumbaCUDA(Language):
     """Compiles with `numba.cuda.jit`; parameters named after outputs are buffers that the kernel fills.
 
-    Options of a kernel: `launch`, how many threads run it; `scratch`, arrays that it works in.
+    Options of a kernel: `launch`, how many threads run it; `scratch`, arrays that it works in; `sizes` or `bound`, a
+    function of inputs, attributes and scratch that decides the sizes that the infer rule leaves open.
     """
 
     name = "numba"
     places = ("cuda",)
+    counts = True
     freezes = True
     stays_inside = False
     module = "opsdk.backends.cuda.author"
 
     def options(self, given: Mapping[str, Any], schema: OpSchema, subject: str) -> Mapping[str, Any]:
-        """Returns the options with launch shape and scratch made ready.
+        """Returns the options with launch shape, scratch and what decides open sizes made ready.
 
         Raises:
             DefinitionError: one is none, or speaks of what the op does not have.
             BindingError: a function of one asks for something that the op does not have.
         """
         made = dict(given)
+        known = (*DEVICE_OPTIONS, *SIZE_OPTIONS)
         for name in given:
-            if name not in DEVICE_OPTIONS:
+            if name not in known:
                 raise DefinitionError(
                     f"{subject}: expected an option of a CUDA kernel, got {name!r}; there are "
-                    f"{alternatives(name, DEVICE_OPTIONS)}"
+                    f"{alternatives(name, known)}"
                 )
         if given.get("launch") is not None:
             tensors = (*schema.input_names, *schema.output_names)
             made["launch"] = as_launch(given["launch"], tensors, schema.attr_names, subject)
         if "scratch" in given:
             made["scratch"] = as_scratch(given["scratch"], schema, subject)
-        return made
+        return {**made, **as_sizes(given, schema, subject, beside=tuple(made.get("scratch", ())))}
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
-        """Runs the Python text of a kernel that asks for no thread of its own."""
-        made: list[Any] | None = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+        """Runs the kernel in the simulator; elsewhere the Python text of one that asks for no thread of its own."""
+        if is_simulated():
+            made: list[Any] | None = slow("opsdk.backends.cuda.author").tried(opdef, kernel, inputs, attrs, fill)
+        else:
+            made = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
         return made
 
 

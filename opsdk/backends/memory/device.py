@@ -51,6 +51,10 @@ class Memory:
         """Returns a copy of a NumPy array here."""
         return self._here(np.array(array, order="C"))
 
+    def holds(self, value: Any) -> bool:
+        """Whether a value is an array here."""
+        return (isinstance(value, ndarray) or is_device_array(value)) and memory_of(value) is self
+
     def to_host(self, array: Any) -> np.ndarray:
         """Returns a copy of an array as a NumPy array."""
         return self._host(array).copy()
@@ -135,6 +139,11 @@ def is_device_array(value: Any) -> bool:
         return True
     module = sys.modules.get("cupy")  # an array of a module that was never imported cannot be here
     return module is not None and isinstance(value, module.ndarray)
+
+
+def on_host(value: Any) -> Any:
+    """Returns a value, with a NumPy array in the place of an array in device memory."""
+    return memory_of(value).to_host(value) if is_device_array(value) else value
 
 
 def place_of(array: Any) -> Place:

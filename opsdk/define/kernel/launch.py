@@ -8,7 +8,8 @@ Anything else is a function of inputs, outputs and attributes by name, that retu
 `(grid, block, stream)` or `(grid, block, stream, shared_bytes)`, as `kernel[...]` in Numba takes them.
 
 A kernel on a device allocates nothing that is large, and a result that grows with the inputs may need more on its way
-than what comes out, such as all states of a scan for its gradient: that is scratch, which its registration declares.
+than what comes out, such as all states of a scan for its gradient: that is scratch, which its registration declares. It
+holds what the memory held, or what a NumPy function of the inputs made there, such as sums up to each element.
 """
 
 from __future__ import annotations
@@ -214,23 +215,31 @@ class Scratch:
     """One array of a kernel.
 
     Attributes:
-        function: of inputs and attributes by name; returns a TensorSpec (Any: arrays of a device, attribute values).
+        function: of inputs and attributes by name; returns a TensorSpec, or an array where the inputs are (Any: arrays
+            of a device, attribute values).
         subject: the kernel and the array, for messages.
     """
 
     function: Callable[..., Any]
     subject: str
 
-    def spec(self, values: Mapping[str, Any]) -> tuple[tuple[int, ...], Any]:
-        """Returns shape and dtype for a call.
+    def made(self, values: Mapping[str, Any], is_there: Callable[[Any], bool]) -> Any:
+        """Returns the spec of the array for a call, or the array.
+
+        Args:
+            values: inputs and attributes by name.
+            is_there: whether a value is an array where the inputs are.
 
         Raises:
-            LaunchError: the function gave no spec, or one with a dimension that is not known.
+            LaunchError: the function gave neither, or a spec with a dimension that is not known.
         """
         made = called_by_name(self.function)(values)
-        if not isinstance(made, TensorSpec) or None in made.shape:
-            raise LaunchError(f"{self.subject}: expected opsdk.TensorSpec(shape, dtype) of known sizes, got {made!r}")
-        return tuple(size or 0 for size in made.shape), made.dtype
+        if not (None not in made.shape if isinstance(made, TensorSpec) else is_there(made)):
+            raise LaunchError(
+                f"{self.subject}: expected opsdk.TensorSpec(shape, dtype) of known sizes, or an array where the inputs "
+                f"are, got {made!r}"
+            )
+        return made
 
 
 # Any: a user may pass anything, and what is none is refused.

@@ -18,11 +18,11 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.identity.sameness import Reads, holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
-from opsdk.define.kernel.sizes import SIZE_OPTIONS
+from opsdk.define.kernel.sizes import SIZE_OPTIONS, size_parameter
 from opsdk.define.opdef import Handle, OpDef
 from opsdk.define.schema.binding import name_of, parameters_among
 from opsdk.define.schema.scalars import OBJECT, SPEC
-from opsdk.define.schema.schema import OpSchema
+from opsdk.define.schema.schema import OpSchema, TensorDecl
 
 # Any, in this file: a kernel has any signature, and the caller of `kernel` may write anything.
 
@@ -36,8 +36,10 @@ class Notation:
         form: of the sources that it reads: empty for functions and texts, else `Kernel.form`.
         takes_text: whether a source is a text or the name of a file, and no Python function.
         fills: whether a kernel gives new arrays as the infer rule has them: if it is a text, parameters that it fills.
+        counts: whether a kernel writes how many it filled of open sizes to an array, where others return it.
         freezes: whether compiled code keeps what a function read from outside when it was registered.
         takes_callables: whether it has kernels of ops that have callables among their attributes.
+        takes_holes: whether it has kernels of ops that have lists with holes among their inputs or outputs.
         reads_python: whether a launch runs the author's Python, so that read-only views can guard the inputs.
         flags: options that are True or False; `options` says what others there are.
     """
@@ -47,8 +49,10 @@ class Notation:
     form: str = ""
     takes_text: bool = False
     fills: bool = False
+    counts: bool = False
     freezes: bool = False
     takes_callables: bool = False
+    takes_holes: bool = False
     reads_python: bool = False
     flags: tuple[str, ...] = ()
 
@@ -91,14 +95,16 @@ class Notation:
     def give(
         self,
         op: Handle,
-        key: KernelKey,
+        keys: Sequence[KernelKey],
         function: Callable[..., Any] | None,
         source: object,
         options: Mapping[str, Any],
         *,
         replace: bool = False,
     ) -> Callable[[Any], Any]:
-        """Adds a kernel, as `Op.kernel` has it; returns what decorates its function, or refuses to decorate another.
+        """Adds a kernel for each key, as `Op.kernel` has it; returns what decorates its function, or refuses another.
+
+        All or nothing: kernels are added once there is one for every key.
 
         Raises:
             DefinitionError: the language does not read what was given: a function, or nothing, in place of a text; a
@@ -112,8 +118,8 @@ class Notation:
 
         def register(function: Any) -> Any:
             held = self.options(options, opdef.schema, subject)
-            kernel = self._of_function(opdef, key, function, held, registrar(origin_of(function)))
-            _add(opdef, kernel, replace=replace)
+            owner = registrar(origin_of(function))
+            _add(opdef, [self._of_function(opdef, key, function, held, owner) for key in keys], replace=replace)
             return function
 
         def refuse(function: Any) -> Any:
@@ -127,18 +133,26 @@ class Notation:
             returned(function)
         if returned is refuse:
             make = self._of_text if self.takes_text else self._deferred
-            _add(opdef, make(opdef, key, source, options), replace=replace)
+            _add(opdef, [make(opdef, key, source, options) for key in keys], replace=replace)
         return returned
 
     def _check_given(self, opdef: OpDef, subject: str) -> None:
         """Checks that compiled code can take, and make, what runtimes give a gradient op and keep for it.
 
         Raises:
-            DefinitionError: a residual is an object of Python, or an attribute a callable that the language does not
-                call; or as of `_check_specs`.
+            DefinitionError: a residual is an object of Python, an attribute a callable that the language does not call,
+                or a list has holes that it cannot say; or as of `_check_specs`.
         """
         schema = opdef.schema
         self._check_specs(opdef, schema.attr_names if self.takes_text else (), subject)
+        every: tuple[TensorDecl, ...] = (*schema.inputs, *schema.outputs)
+        with_holes = next((decl for decl in every if decl.holes), None)
+        if with_holes is not None and not (self.reads_python or self.takes_holes):
+            raise DefinitionError(
+                f"{subject}: expected lists without holes, since it compiles a list for arrays alone, got "
+                f"{with_holes.type} {with_holes.name}; write the kernel in C, where a hole is NULL, or leave this op "
+                "to its Python kernels"
+            )
         if schema.callables and not self.takes_callables:
             raise DefinitionError(
                 f"{subject}: expected attributes that the language has values for, got the callable "
@@ -206,12 +220,14 @@ class Notation:
         Raises:
             BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
                 scratch is no parameter.
-            DefinitionError: sizes are decided for outputs that the kernel does not take.
+            DefinitionError: sizes are decided for outputs that the kernel does not take, or it does not take what it
+                has to write to how many it filled.
         """
         subject = f"{opdef.subject}, {self.name} kernel"
         schema = opdef.schema
         known = (*schema.input_names, *schema.output_names, *schema.attr_names, *options.get("scratch", ()))
-        names = parameters_among(function, known, subject)
+        counts = size_parameter(known) if self.counts and any(option in options for option in SIZE_OPTIONS) else None
+        names = parameters_among(function, known if counts is None else (*known, counts), subject)
         self._check_specs(opdef, names, subject)
         for scratch in options.get("scratch", ()):
             if scratch not in names:
@@ -225,6 +241,11 @@ class Notation:
                     f"{subject} {name_of(function)}: {option}= expected parameters for the outputs, which the kernel "
                     f"fills, got {', '.join(names) or 'none'}; take {', '.join(schema.output_names)} and return how "
                     f"many it filled, or leave {option}= out and return the arrays"
+                )
+            if option in options and counts is not None and counts not in names:
+                raise DefinitionError(
+                    f"{subject} {name_of(function)}: {option}= expected a parameter {counts!r}, to which the kernel "
+                    f"writes how many it filled, got {', '.join(names)}; take it, and write {counts}[0] = filled"
                 )
         return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 
@@ -248,27 +269,37 @@ def notation_of(opdef: OpDef, place: str, language: str) -> Notation:
     return found
 
 
-def _add(opdef: OpDef, kernel: Kernel, *, replace: bool) -> None:
-    """Adds a kernel; one of the same place, dtype and language has an owner, who alone replaces it.
+def _add(opdef: OpDef, kernels: Sequence[Kernel], *, replace: bool) -> None:
+    """Adds kernels; one of the same place, dtype and language has an owner, who alone replaces it.
 
     Another kernel from the same file gets one line on standard error, as a definition does.
 
     Raises:
         NameClashError: another file registered another kernel of that place, dtype and language.
     """
-    held = next((row for row in opdef.kernels if row.slot == kernel.slot), None)
-    is_same = held is not None and _digest(held) == _digest(kernel)
-    if held is not None and held.owner != kernel.owner and not replace and not _is_gone(held):
-        if is_same and holds_same(held.source, kernel.source):
-            return
-        raise NameClashError(
-            f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
-            "pass replace=True to replace it",
-            details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
-        )
-    opdef.kernels.add(kernel)
-    if held is not None and _code_of(held) != _code_of(kernel) and not replace:
-        sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+    pairs = [(kernel, next((row for row in opdef.kernels if row.slot == kernel.slot), None)) for kernel in kernels]
+    added = [(kernel, held) for kernel, held in pairs if held is None or _gives_way(opdef, held, kernel, replace)]
+    for kernel, held in added:
+        opdef.kernels.add(kernel)
+        if held is not None and _code_of(held) != _code_of(kernel) and not replace:
+            sys.stderr.write(f"{opdef.name}, kernel {kernel} redefined ({kernel.origin} over {held.origin})\n")
+
+
+def _gives_way(opdef: OpDef, held: Kernel, kernel: Kernel, replace: bool) -> bool:
+    """Whether a kernel takes the place of the one that is there; False where both are the same.
+
+    Raises:
+        NameClashError: the one that is there belongs to another file.
+    """
+    if held.owner == kernel.owner or replace or _is_gone(held):
+        return True
+    if _digest(held) == _digest(kernel) and holds_same(held.source, kernel.source):
+        return False
+    raise NameClashError(
+        f"{opdef.subject}: has a kernel {held} from {held.origin}, got another from {kernel.origin}; "
+        "pass replace=True to replace it",
+        details={"contested": opdef.name, "registered": str(held.origin), "got": str(kernel.origin)},
+    )
 
 
 def _digest(kernel: Kernel) -> str:

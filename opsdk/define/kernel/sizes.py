@@ -5,12 +5,12 @@
 
 Both are functions of inputs and attributes by name. What they give is one whole number for all open sizes (the None of
 the infer rule), or one for each: outputs in their order, the axes of each in theirs. Either way the kernel says how
-many it filled, in the same form.
+many it filled, in the same form: it returns it, or where kernels return nothing it writes it to an array, `sizes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,19 @@ def size_function(kernel: Kernel) -> SizeFunction | None:
     return found
 
 
+def size_parameter(taken: Container[str]) -> str:
+    """Returns what the parameter is called to which a kernel writes how many it filled, beside the names of others."""
+    return "sizes_" if "sizes" in taken else "sizes"
+
+
 # Any: what the caller of `kernel` wrote.
 def as_sizes(
-    given: Mapping[str, Any], schema: OpSchema, subject: str, *, in_source: bool = False
+    given: Mapping[str, Any],
+    schema: OpSchema,
+    subject: str,
+    *,
+    in_source: bool = False,
+    beside: Sequence[str] = (),
 ) -> dict[str, SizeFunction]:
     """Returns the option that decides a kernel's open sizes, ready to be kept; nothing where there is none.
 
@@ -56,6 +66,7 @@ def as_sizes(
         schema: of the op.
         subject: the kernel, for messages.
         in_source: whether it may be the name of a function in the kernel's source.
+        beside: what it may ask for beside inputs and attributes.
 
     Raises:
         DefinitionError: it is no function, or there are both.
@@ -75,5 +86,5 @@ def as_sizes(
                 f"{subject}: {name} expected a function of inputs and attributes that gives whole numbers{source}, "
                 f"got {value!r}"
             )
-        parameters_among(value, (*schema.input_names, *schema.attr_names), f"{subject}, {name}")
+        parameters_among(value, (*schema.input_names, *schema.attr_names, *beside), f"{subject}, {name}")
     return {name: SizeFunction(name, value) for name, value in told.items()}

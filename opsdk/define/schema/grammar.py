@@ -101,6 +101,8 @@ FORMS = (
     Form("Tensor x", "x", "a tensor"),
     Form("Tensor? w=None", "w=None", "a tensor or None"),
     Form("Tensor[] xs", "*xs", "any number of tensors; also `xs: list`"),
+    Form("Tensor?[] xs", "xs: list[np.ndarray | None]", "any number of tensors, with None in places; the list "
+         "itself is always given"),
     Form("Tensor<int> i", "i: NDArray[np.integer]", "a tensor of integers; other elements are `float`, `bool`, "
          "`complex`, or several, `Tensor<int|bool>`; `?` and `[]` go behind"),
     Form("Tensor(a) x", "", "a result marked `Tensor(a)` may share its memory"),
@@ -126,6 +128,7 @@ RESULTS = (
     Form("-> (Tensor y, Tensor? z)", "", "the second is None in calls for which the infer rule returns None, so that "
          "attributes and inputs that are absent decide"),
     Form("-> (Tensor y, Tensor[] zs)", "", "several; those without a name are `y0`, `y1`"),
+    Form("-> Tensor?[] ys", "", "a list with None in the places where the infer rule's list has None"),
     Form("-> Tensor y, residuals (Tensor i, object lu)", '@opsdk.op(residuals=["i", "object lu"])', "what the "
          "backward alone sees: tensors, `Tensor<int> i` too, and objects of Python"),
 )  # fmt: skip
@@ -133,5 +136,5 @@ RESULTS = (
 
 def expected() -> str:
     """Returns what a message expects in the place of a type."""
-    tensors = "Tensor, Tensor?, Tensor[]"
+    tensors = "Tensor, Tensor?, Tensor[], Tensor?[]"
     return f"{tensors}, {', '.join(SCALARS)} (with [], [2] or ?), a range as 0 <= float < 1, or a choice as 'a' | 'b'"

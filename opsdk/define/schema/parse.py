@@ -12,10 +12,11 @@ from opsdk.define.schema.attr_type import AttrType, read_value
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.grammar import TERMINALS, pattern
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, ResidualDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, ResidualDecl, TensorDecl
 
 _HEAD = re.compile(r"\s*(?:(?P<ns>[^\W\d]\w*)::)?(?P<name>[^\W\d]\w*)(?:@(?P<version>\d+))?\s*")
 _RESULT = re.compile(r"(Tensor(?:<[^<>]*>)?\S*)\s*(.*)", re.DOTALL)
+_LISTED = re.compile(r"(?P<list>Tensor[^\[\]]*)\[(?P<length>[\d\s]*)\]\s*\??\s*")
 _RESIDUALS = re.compile(r"(.*?)\s*,\s*residuals\s*(\(.*\))\s*", re.DOTALL)
 _QUOTED = re.compile(TERMINALS["string"][0], re.DOTALL)
 
@@ -111,12 +112,17 @@ def check_schema(schema: OpSchema) -> None:
             wrong = f"aliases ({decl.alias}), which no input carries; mark the input it shares memory with"
         elif decl.mutated and not any(source.mutated for source in sources):
             wrong = f"is marked ({decl.alias}!), but no input is mutated under that letter"
-        elif decl.mutated and any(source.mutated and source.kind != decl.kind for source in sources):
-            wrong = f"hands on the input marked ({decl.alias}!), expected both a Tensor or both a Tensor[]"
+        elif decl.mutated and any(source.mutated and _form(source) != _form(decl) for source in sources):
+            types = "both a Tensor, both a Tensor[] or both a Tensor?[]"
+            wrong = f"hands on the input marked ({decl.alias}!), expected {types}"
         elif not decl.mutated and any(source.kind == "list" for source in sources):
             wrong = f"aliases ({decl.alias}), a list, expected one tensor that it shares memory with; return copies"
         if wrong:
             raise SchemaError(f"schema of {schema.qualified_name!r}: output {decl.name!r} {wrong}")
+
+
+def _form(decl: TensorDecl) -> tuple[str, bool]:
+    return decl.kind, decl.holes
 
 
 def _unquoted(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -161,7 +167,7 @@ def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
         raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}")
     tensor = _matched(kind, text)
     if tensor is not None:
-        if at < len(part) and not (default == "None" and tensor["optional"]):
+        if at < len(part) and not (default == "None" and tensor["optional"] and not tensor["list"]):
             raise SchemaError(f"schema {text!r}: {part!r} has a default; only 'Tensor?' may have one, None")
         return InputDecl(name, *_tensor(tensor, text))
     try:
@@ -182,9 +188,14 @@ def _matched(kind: str, text: str) -> re.Match[str] | None:
     """Returns the parts of the type of a tensor; None of another type.
 
     Raises:
-        SchemaError: its elements are none that the language has.
+        SchemaError: its elements are none that the language has, or it is a list of a length, or None in its place.
     """
     found = pattern("tensor").fullmatch(kind)
+    listed = None if found is not None else _LISTED.fullmatch(kind)
+    if listed is not None:
+        means = "a list of tensors has any length, which @op.infer or @op.check may refuse"
+        means = means if listed["length"].strip() else "an empty list says what None would"
+        raise SchemaError(f"schema {text!r}: type expected {listed['list']}[], got {kind!r}; {means}")
     elements = re.match(r"Tensor<([^<>]*)>", kind)
     if found is None and elements is not None:
         words = [word.strip() for word in elements[1].split("|")]
@@ -196,15 +207,16 @@ def _matched(kind: str, text: str) -> re.Match[str] | None:
     return found
 
 
-def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tuple[str, ...]]:
-    """Returns kind, alias, whether it is changed in place, and elements.
+def _tensor(found: re.Match[str], text: str) -> tuple[str, str | None, bool, tuple[str, ...], bool]:
+    """Returns kind, alias, whether it is changed in place, elements, and whether it is a list with holes.
 
-    These are the words between `<` and `>`, each once and in one order, so that what is equal prints equally.
+    The elements are the words between `<` and `>`, each once and in one order, so that what is equal prints equally.
     """
     words = [] if found["elements"] is None else [word.strip() for word in found["elements"].split("|")]
     kind = "list" if found["list"] else "optional" if found["optional"] else "tensor"
     alias = found["letter"] and found["letter"].strip()
-    return kind, alias, bool(found["changed"]), tuple(word for word in KINDS if word in words)
+    holes = bool(found["list"] and found["optional"])
+    return kind, alias, bool(found["changed"]), tuple(word for word in KINDS if word in words), holes
 
 
 # Any: a value of one of the types of the schema language.
@@ -227,7 +239,8 @@ def _results(text: str, whole: str) -> tuple[OutputDecl, ...]:
         tensor = _matched(written[1], whole) if written else None
         if written is None or tensor is None:
             raise SchemaError(
-                f"schema {whole!r}: result expected 'Tensor name', 'Tensor? name' or 'Tensor[] name', got {part!r}"
+                f"schema {whole!r}: result expected 'Tensor name', 'Tensor? name', 'Tensor[] name' or "
+                f"'Tensor?[] name', got {part!r}"
             )
         name = written[2] or ("y" if len(parts) == 1 else f"y{position}")
         if not name.isidentifier():

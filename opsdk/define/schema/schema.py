@@ -21,9 +21,9 @@ from opsdk.define.schema.scalars import OBJECT
 class TensorDecl:
     """One tensor parameter or result.
 
-    `kind` is `tensor`, `optional` (it may be None) or `list` (any number of tensors). Inputs and outputs with the
-    same `alias` letter may share memory; `mutated` inputs are changed in place. `elements` are the words of
-    `core.dtype.KINDS` for the dtypes that it may have; any where there are none.
+    `kind` is `tensor`, `optional` (it may be None) or `list` (any number of tensors; None in places if it has
+    `holes`). Inputs and outputs with the same `alias` letter may share memory; `mutated` inputs are changed in place.
+    `elements` are the words of `core.dtype.KINDS` for the dtypes that it may have; any where there are none.
     """
 
     name: str
@@ -31,6 +31,17 @@ class TensorDecl:
     alias: str | None = None
     mutated: bool = False
     elements: tuple[str, ...] = ()
+    holes: bool = False
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether it may be None, or a tensor of it where it is a list."""
+        return self.holes or self.kind == "optional"
+
+    @property
+    def type(self) -> str:
+        """What stands in front of the name, but for the letter: `Tensor`, `Tensor?`, `Tensor<int>[]`, `Tensor?[]`."""
+        return f"{self.element_type}{'?' if self.may_lack else ''}{'[]' if self.kind == 'list' else ''}"
 
     @property
     def element_type(self) -> str:
@@ -46,10 +57,7 @@ class TensorDecl:
         mark = f"({self.alias}{'!' if self.mutated else ''})" if self.alias else ""
         if self.kind == OBJECT:
             return f"object {self.name}"
-        return f"{self.element_type}{mark}{_KINDS[self.kind]} {self.name}"
-
-
-_KINDS = {"tensor": "", "optional": "?", "list": "[]"}
+        return f"{self.element_type}{mark}{self.type.removeprefix(self.element_type)} {self.name}"
 
 
 class InputDecl(TensorDecl):
@@ -62,7 +70,8 @@ class InputDecl(TensorDecl):
 class OutputDecl(TensorDecl):
     """One result: a tensor, or a list of tensors whose length the inputs decide.
 
-    An optional one is None in calls of which the infer rule says None: inputs that are absent, or attributes, decide.
+    An optional one is None in calls of which the infer rule says None: inputs that are absent, or attributes, decide;
+    so is a tensor of a list with holes.
     """
 
     role = "output"

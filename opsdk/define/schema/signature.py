@@ -20,7 +20,6 @@ from opsdk.define.schema.parse import check_schema, split
 from opsdk.define.schema.scalars import SCALARS
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, ResidualDecl, TensorDecl
 
-_TENSORS = {"tensor": "{}", "optional": "{} | None", "list": "Sequence[{}]"}
 _SEQUENCE = r"(?:typing\.|collections\.abc\.)?(?:list|tuple|Sequence|List|Tuple)"
 _ITEMS = re.compile(rf"({_SEQUENCE})(?:\[(.*)\])?", re.DOTALL)
 _NO_TENSOR = {
@@ -129,9 +128,12 @@ def _annotations(function: Any) -> dict[str, Any]:
 
 
 def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
-    elements = elements_of(parameter.annotation)
-    if parameter.kind is parameter.VAR_POSITIONAL or re.match(_SEQUENCE + r"\b", text_of(parameter.annotation)):
-        return InputDecl(parameter.name, "list", elements=elements)
+    elements, text = elements_of(parameter.annotation), text_of(parameter.annotation)
+    is_listed = re.match(_SEQUENCE + r"\b", text)
+    if parameter.kind is parameter.VAR_POSITIONAL or is_listed:
+        held = _ITEMS.fullmatch(text) if is_listed else None
+        items = [text] if held is None else _items(held[2])
+        return InputDecl(parameter.name, "list", elements=elements, holes=any(map(_may_be_none, items)))
     if parameter.default is None:
         return InputDecl(parameter.name, "optional", elements=elements)
     if parameter.default is not parameter.empty:
@@ -140,6 +142,10 @@ def _input(parameter: inspect.Parameter, op: str) -> InputDecl:
             f"are tensors; put '*' before it to make it an attribute"
         )
     return InputDecl(parameter.name, elements=elements)
+
+
+def _may_be_none(annotation: str) -> bool:
+    return "None" in split(annotation, "|") or re.match(r"(?:typing\.)?Optional\[", annotation) is not None
 
 
 # Any: whatever stands behind a colon or an arrow.
@@ -236,7 +242,7 @@ def _parameters(schema: OpSchema) -> Iterator[inspect.Parameter]:
         decl = declared[parameter.name]
         if last and isinstance(decl, InputDecl) and decl.kind == "list":
             parameter = parameter.replace(
-                kind=parameter.VAR_POSITIONAL, default=parameter.empty, annotation=decl.element_type
+                kind=parameter.VAR_POSITIONAL, default=parameter.empty, annotation=_one(decl)
             )
         yield parameter
     for other in declared.values():
@@ -254,4 +260,8 @@ def _parameter(decl: InputDecl | AttrDecl, kind: Any) -> inspect.Parameter:  # A
 
 
 def _tensor(decl: TensorDecl) -> str:
-    return _TENSORS[decl.kind].format(decl.element_type)
+    return f"Sequence[{_one(decl)}]" if decl.kind == "list" else _one(decl)
+
+
+def _one(decl: TensorDecl) -> str:
+    return f"{decl.element_type} | None" if decl.may_lack else decl.element_type

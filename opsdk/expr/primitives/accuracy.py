@@ -24,6 +24,7 @@ from opsdk.expr.symbol import Symbol, as_node
 Bounds = Mapping[str, tuple[float | None, float | None]]
 _TRIED = 400  # operands of which each dtype computes the value
 _SIZES = (1e-3, 30.0)  # of most of them
+_NEARLY = 1000.0  # units before infinity at which it is a rounding, and no accident
 _SLOPE = 1e-5  # of a derivative, by which differences of values may be off
 
 
@@ -127,23 +128,30 @@ def least_of(primitive: Primitive, operands: Sequence[np.ndarray]) -> np.ndarray
     return np.broadcast_to(np.asarray(found, np.float64), operands[0].shape)
 
 
-def errors(got: np.ndarray, right: np.ndarray, dtype: np.dtype[Any], least: np.ndarray) -> np.ndarray:
+def errors(
+    got: np.ndarray, right: np.ndarray, dtype: np.dtype[Any], least: np.ndarray, rest: np.ndarray | float = 0.0
+) -> np.ndarray:
     """Returns errors in units in the last place of a dtype; infinite where one is NaN, or infinite, and the other not.
 
     Args:
-        got: of the dtype.
+        got: of the dtype; beside a value that is nearly too large infinity is as far off as the number after the last.
         right: float64; what the dtype rounds to infinity counts as that.
         dtype: float32 or float64.
         least: per element the size whose unit counts where the result is smaller.
+        rest: what `right` lacks.
     """
-    nearest = right.astype(dtype)
-    ordinary = np.isfinite(nearest) & np.isfinite(got)
-    size = np.maximum(np.abs(np.where(ordinary, right, 1.0)), least)
     info = np.finfo(dtype)
-    unit = np.ldexp(1.0, np.clip(np.frexp(size)[1] - 1, info.minexp, info.maxexp - 1) - info.nmant)
-    off = np.abs(np.where(ordinary, got.astype(np.float64) - right, 0.0)) / unit
-    same = (nearest == got) | (np.isnan(nearest) & np.isnan(got))
-    return np.where(ordinary, off, np.where(same, 0.0, np.inf))
+    end = np.ldexp(1.0, info.maxexp - 1)  # half of the number after the last
+    with np.errstate(all="ignore"):
+        nearest, wide = right.astype(dtype), got.astype(np.float64)
+        ordinary = np.isfinite(nearest) & np.isfinite(got)
+        size = np.maximum(np.abs(np.where(ordinary, right, 1.0)), np.maximum(least, info.smallest_normal))
+        unit = np.ldexp(1.0, np.minimum(np.frexp(size)[1], info.maxexp) - 1 - info.nmant)
+        off = np.abs(np.where(ordinary, wide - right - rest, 0.0)) / unit
+        halves = [np.clip(each / 2, -end, end) for each in (wide, right)]
+        beyond = np.abs(halves[0] - halves[1]) * (2.0**info.nmant * 2 / end)
+        same = (nearest == got) | (np.isnan(nearest) & np.isnan(got))
+    return np.where(ordinary, off, np.where(same, 0.0, np.where(beyond <= _NEARLY, beyond, np.inf)))
 
 
 def drawn(operands: Sequence[str], bounds: Bounds, count: int = _TRIED) -> list[np.ndarray]:
@@ -159,3 +167,57 @@ def _one(draw: random.Random, low: float | None, high: float | None) -> float:
     if low is None and high is None:
         return size * draw.choice((-1.0, 1.0))
     return low + size if low is not None else float(high or 0.0) - size
+
+
+def everywhere(operands: Sequence[str], bounds: Bounds, dtype: np.dtype[Any], count: int) -> list[np.ndarray]:
+    """Returns operands of every kind that a dtype has inside the bounds, in that dtype.
+
+    First all combinations of special ones: zeros of both signs, the smallest and largest numbers, infinities and NaN,
+    1 and its neighbours, the bounds and theirs. Then `count` others: half of ordinary sizes, half of every exponent, at
+    every distance from the bounds.
+    """
+    rng = np.random.default_rng(1)
+    special = np.meshgrid(*[_special(dtype, *bounds.get(name, (None, None))) for name in operands], indexing="ij")
+    ordinary = drawn(operands, bounds, count // 2)
+    made = []
+    for name, first, plain in zip(operands, special, ordinary, strict=True):
+        low, high = bounds.get(name, (None, None))
+        parts = [first.ravel()]
+        for rest in (plain, _spread(rng, low, high, np.finfo(dtype), count - count // 2)):
+            with np.errstate(over="ignore"):
+                rounded = rest.astype(dtype)
+            kept = rounded[np.isfinite(rounded) & _inside(rounded, low, high)]
+            parts.append(np.resize(kept, len(rest)) if kept.size else np.resize(parts[0], len(rest)))
+        made.append(np.concatenate(parts))
+    return made
+
+
+def _special(dtype: np.dtype[Any], low: float | None, high: float | None) -> np.ndarray:
+    info = np.finfo(dtype)
+    sizes = np.array([0.0, info.smallest_subnormal, info.smallest_normal, 1.0, 2.0, info.max, np.inf], dtype)
+    between = np.array([info.smallest_normal, 1.0, 1.0], dtype)
+    sizes = np.concatenate([sizes, np.nextafter(between, np.array([0.0, 0.0, 2.0], dtype))])
+    ends = np.array([end for end in (low, high) if end is not None], dtype)
+    near = [np.nextafter(ends, np.array(side, dtype)) for side in (-np.inf, np.inf)]
+    every = np.concatenate([sizes, -sizes, ends, *near])
+    return np.concatenate([every[_inside(every, low, high)], np.array([np.nan], dtype)])
+
+
+def _inside(values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+    wide = values.astype(np.float64)
+    return np.asarray((wide >= (-np.inf if low is None else low)) & (wide <= (np.inf if high is None else high)))
+
+
+def _spread(
+    rng: np.random.Generator, low: float | None, high: float | None, info: np.finfo[Any], count: int
+) -> np.ndarray:
+    """Returns numbers of every exponent; with bounds, at distances of every exponent from one of them."""
+    width = np.inf if low is None or high is None else high - low
+    top = min(info.maxexp, int(np.frexp(width)[1]) if np.isfinite(width) else info.maxexp)
+    size = np.ldexp(0.5 + rng.random(count) / 2, rng.integers(info.minexp - info.nmant, top, count, endpoint=True))
+    is_up = rng.random(count) < 0.5
+    if low is None and high is None:
+        return np.where(is_up, size, -size)
+    if low is None or high is None:
+        return low + size if low is not None else float(high or 0.0) - size
+    return np.where(is_up, low + size, high - size)

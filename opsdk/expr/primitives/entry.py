@@ -60,6 +60,8 @@ class Primitive:
         origin: where its entry stands.
         public: the function of a user's own primitive.
         domain: by name of an operand the bounds that a user's promise is about.
+        namespace: of a user's own primitive.
+        right: the function that says in NumPy what a user's is, where that is not the body.
     """
 
     name: str
@@ -84,6 +86,13 @@ class Primitive:
     origin: Origin | None = None
     public: Callable[..., Any] | None = None
     domain: Mapping[str, tuple[float | None, float | None]] | None = None
+    namespace: str = ""
+    right: Callable[..., Any] | None = None
+
+    @property
+    def full_name(self) -> str:
+        """`namespace::name` of a user's own primitive."""
+        return f"{self.namespace}::{self.function}"
 
     @property
     def arity(self) -> int:

@@ -14,13 +14,14 @@ from opsdk.core.errors import BindingError, DefinitionError, NameClashError, Ops
 from opsdk.core.origin import Origin, origin_of, registrar
 from opsdk.define.definition import name_for, namespace_of
 from opsdk.define.identity.digest import digest_of, text_of
-from opsdk.define.op import REGISTRY
+from opsdk.define.op import REGISTRY, Op
 from opsdk.expr.count import cost, substitute
+from opsdk.expr.decorators import elementwise
 from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import DIGEST, FLOAT, Node, constant
 from opsdk.expr.primitives.accuracy import check_accuracy, check_derivative
 from opsdk.expr.primitives.body import Body
-from opsdk.expr.primitives.entry import REAL_ONLY, WHOLE, Primitive, as_floats, enter
+from opsdk.expr.primitives.entry import PRIMITIVES, REAL_ONLY, WHOLE, Primitive, as_floats, enter
 from opsdk.expr.primitives.function import function_of
 from opsdk.expr.symbol import Symbol, Written, as_node
 from opsdk.expr.trace import located
@@ -28,6 +29,7 @@ from opsdk.expr.trace import located
 _MOST_OPERANDS = 3
 _FOREIGN = 40  # what a call of a function costs that nothing is known of
 _RESULT = "y"  # what a derivative calls the result
+_OPS: dict[tuple[str, Origin], Op] = {}  # by name of a node, and where that is defined
 # By `namespace::name` whoever has it now, and who defined that.
 _HELD: dict[str, tuple[Primitive, str]] = REGISTRY.scoped_beside({})
 
@@ -151,15 +153,16 @@ def primitive(
             complex=REAL_ONLY,
             origin=origin_of(function),
             domain=bounds,
+            namespace=space,
+            right=function if body is None else numpy,
         )
-        return _admitted(made, f"{space}::{own}", function, bounds, is_given=slopes is not None, replace=replace)
+        return _admitted(made, function, bounds, is_given=slopes is not None, replace=replace)
 
     return register if definition is None else register(definition)
 
 
 def _admitted(
     made: Primitive,
-    full: str,
     function: Callable[..., Any],
     bounds: Mapping[str, tuple[float | None, float | None]],
     *,
@@ -172,7 +175,8 @@ def _admitted(
         NameClashError: another file has the name.
         DefinitionError: its derivative, or its accuracy, is not what it says.
     """
-    subject, origin = f"primitive {full!r}", made.origin or Origin("", 0)
+    full, origin = made.full_name, made.origin or Origin("", 0)
+    subject = f"primitive {full!r}"
     owner = registrar(origin)
     with REGISTRY.lock:
         held, by = _HELD.get(full, (None, ""))
@@ -194,6 +198,29 @@ def _admitted(
             sys.stderr.write(f"{full} redefined ({origin} over {held.origin})\n")
         _HELD[full] = made, owner
         return public
+
+
+def primitives() -> list[Primitive]:
+    """Returns the primitives of users whose names are theirs now, sorted by name."""
+    return [_HELD[name][0] for name in sorted(_HELD)]
+
+
+def primitive_of(function: Any) -> Primitive | None:
+    """Returns the primitive of a user that a function is, also one that another definition took the name of."""
+    return next((each for each in list(PRIMITIVES.values()) if each.public and each.public is function), None)
+
+
+def op_of(primitive: Primitive) -> Op:
+    """Returns the op that computes a user's primitive and nothing else; it is called like it, and not registered."""
+    key = primitive.name, primitive.origin or Origin("", 0)
+    with REGISTRY.lock:
+        if key not in _OPS:
+            operands = ", ".join(f"Tensor {name}" for name in primitive.operands)
+            made = elementwise(f"{primitive.full_name}({operands}) -> Tensor", domain=primitive.domain or None)
+            with REGISTRY.scoped():
+                REGISTRY.remove(primitive.full_name)  # an op may be called like that
+                _OPS[key] = made(function_of(primitive, key[1].module))
+        return _OPS[key]
 
 
 def _operands(function: Callable[..., Any], name: str, subject: str) -> tuple[str, ...]:

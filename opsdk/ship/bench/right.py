@@ -82,6 +82,8 @@ class Truth:
             items = want if isinstance(want, list) else [] if want is None else [want]
             given = got if isinstance(got, (list, tuple)) else [got] * len(items)
             for number, (one, item) in enumerate(zip(given, items, strict=True)):
+                if item is None:  # a hole of a list
+                    continue
                 yield f"{name}[{number}]" if isinstance(want, list) else name, one, item
 
     def _difference(self, got: np.ndarray, want: np.ndarray, position: int) -> Difference:

@@ -158,7 +158,7 @@ def copies(moved: int, threads: int) -> Iterator[dict[str, Callable[[], object]]
 
 def _is_tensor(value: Any) -> bool:
     items = value if isinstance(value, list) else [value]
-    return all(isinstance(item, np.ndarray) for item in items)  # a list of numbers is an attribute
+    return all(item is None or isinstance(item, np.ndarray) for item in items)  # a list of numbers is an attribute
 
 
 def described(opdef: OpDef, call: Call) -> str:

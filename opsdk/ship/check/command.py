@@ -115,7 +115,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
     if left:
         narrate(f"stopped at the first failure, with {left} of {len(work)} ops left")
     found = status(run, options)
-    is_empty = any(not selection.ops for selection in selections)
+    is_empty = any(not judged_ops(selection) for selection in selections)
     return Exit.NOTHING if is_empty and found is Exit.PASS else found  # all that was named has to pass
 
 
@@ -162,7 +162,7 @@ def _in_workers(
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Yields the same from child processes, each of which loads the target anew."""
     pieces = [
-        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, op.opdef.name, options.seed, options.trace))
+        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, _named(op), options.seed, options.trace))
         for s, op in work
     ]
     with closing(workers.run(pieces, jobs=options.jobs or 1, timeout=options.timeout)) as ending:
@@ -200,12 +200,20 @@ def _may_crash(op: Op) -> bool:
 
 
 def judged_ops(selection: Selection) -> list[Op]:
-    """Returns the ops that are verified for a selection: a gradient op is judged with the op that it belongs to."""
+    """Returns the ops that are verified for a selection: a gradient op is judged with the op that it belongs to.
+
+    Primitives are, each as the op that it is alone.
+    """
     found = []
     for op in selection.ops:
         forward = None if op.opdef.gradient_of is None else REGISTRY.get(op.opdef.gradient_of)
         found.append(forward or op)
-    return found
+    return [*found, *selection.primitives]
+
+
+def _named(op: Op) -> str:
+    """Returns what tells an op from a primitive of the same name, in another process too."""
+    return f"{op.opdef.name} at {op.opdef.origin.file}:{op.opdef.origin.line}"
 
 
 def check_one(selection: Selection, op: Op, seed: int, trace: bool = False) -> Checked:
@@ -226,17 +234,17 @@ def _verified(selection: Selection, op: Op, seed: int, trace: bool) -> VerifyRep
     return restricted(report, selection)
 
 
-def check_again(text: str, name: str, seed: int, trace: bool = False) -> VerifyReport:
+def check_again(text: str, named: str, seed: int, trace: bool = False) -> VerifyReport:
     """Verifies one op of a target in a worker, which loads the target once.
 
     Args:
         text: the target as typed.
-        name: of the op, one of those that the target names.
+        named: the op, one of those that the target names: its name, and where it is defined.
         seed: of every random choice.
         trace: as for `verify`.
     """
     selection = _resolved(text)
-    op = next(op for op in judged_ops(selection) if op.opdef.name == name)
+    op = next(op for op in judged_ops(selection) if _named(op) == named)
     return _verified(selection, op, seed, trace)
 
 

@@ -128,7 +128,7 @@ def items_of(targets: Sequence[Op | str], *, seed: int = 0, allow_inconclusive: 
     return [
         replace(item, seed=seed, allow_inconclusive=allow_inconclusive)
         for selection in selections
-        for op in selection.ops
+        for op in (*selection.ops, *selection.primitives)
         for item in items_of_op(selection, op)
     ]
 

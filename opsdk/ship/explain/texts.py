@@ -179,7 +179,7 @@ TEXTS = {
         count the same thing, so one of them counts wrong.
 
           right   @f.kernel("cpu", language="numba", sizes=lambda x: np.count_nonzero(x))
-          right   return filled   # at the end of the kernel; in C: sizes[0] = filled;
+          right   return filled   # at the end of the kernel; in C and CUDA: sizes[0] = filled
         """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,

@@ -13,8 +13,13 @@ from types import ModuleType
 from opsdk.core.errors import TargetError, UnknownOpError
 from opsdk.core.suggest import alternatives, meant
 from opsdk.define.op import PROVIDERS, REGISTRY, Op, find_op
+from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.own import primitive_of, primitives
 from opsdk.ship.cli.terminal import narrate
 from opsdk.ship.targets.loading import is_module, load_file, load_module
+from opsdk.verify.kernels.primitives import op_of_primitive
+
+Found = tuple[list[Op], list[Primitive]]
 
 _ROW = re.compile(r"^(?P<op>[^\[\]]+)\[(?P<row>[^\]]*)\](?:::(?P<check>.+))?$")
 _CHECK = re.compile(r"^(?P<op>.+)::(?P<check>[a-z_]+(?:[.][^:]*)|vjp)$")
@@ -31,6 +36,7 @@ class Selection:
         home: the file or module that the ops were loaded from; empty where they were registered already.
         row: `place,dtype,language` of a finding's id, or empty.
         check: the check of a finding's id, such as `vjp.x`, or empty.
+        primitives: those of users, each as the op that it is alone.
     """
 
     text: str
@@ -38,6 +44,12 @@ class Selection:
     home: str = ""
     row: str = ""
     check: str = ""
+    primitives: tuple[Op, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Op, ...]:
+        """The ops; where there are none the primitives, which only `opsdk check` looks at beside ops."""
+        return self.ops or self.primitives
 
     def paste(self, name: str) -> str:
         """Returns what names an op of this selection in a new process: `relu.py:relu` where a file defines it."""
@@ -63,30 +75,31 @@ def resolve(text: str) -> Selection:
     head, separator, tail = _split(name)
     is_file = head.endswith(".py") or os.sep in head
     if is_file:
-        ops = _from_file(head, tail if separator else None, name)
+        ops, primitives = _from_file(head, tail if separator else None, name)
     elif separator:
-        ops = [_from_module(head, tail, name)]
+        ops, primitives = _from_module(head, tail, name)
     else:
-        ops = _registered_or_package(name)
-    if not ops:
+        ops, primitives = _registered_or_package(name)
+    if not (ops or primitives):
         narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
-    return Selection(text, tuple(ops), head if separator or is_file else "", row, check)
+    alone = tuple(map(op_of_primitive, primitives))
+    return Selection(text, tuple(ops), head if separator or is_file else "", row, check, alone)
 
 
 def resolve_one(text: str) -> Op:
-    """Returns the one op that a target names; gradient ops may be named too.
+    """Returns the one op that a target names; gradient ops may be named too, and primitives, as the op each is alone.
 
     Raises:
         TargetError: the target names no op, or several.
     """
-    ops = resolve(text).ops
+    ops = resolve(text).shown
     if len(ops) != 1:
         names = ", ".join(op.opdef.name for op in ops) or "none"
         raise TargetError(f"{text}: expected one op, got {len(ops)} ({names}); name one of them as {text}:NAME")
     return ops[0]
 
 
-def _from_file(file: str, wanted: str | None, text: str) -> list[Op]:
+def _from_file(file: str, wanted: str | None, text: str) -> Found:
     path = Path(file)
     if path.is_dir():
         files = ", ".join(sorted(str(each) for each in path.glob("*.py"))) or "none in it"
@@ -96,7 +109,8 @@ def _from_file(file: str, wanted: str | None, text: str) -> list[Op]:
     if not path.is_file():
         raise TargetError(f"{text}: expected a file at {file}, there is none; a target is one of {_FORMS}")
     found = load_file(path)
-    return in_order(found) if wanted is None else [_pick(found, wanted, file)]
+    own = [each for each in primitives() if each.origin and each.origin.file == str(path.resolve())]
+    return (in_order(found), own) if wanted is None else _pick(found, own, wanted, file)
 
 
 def _split(name: str) -> tuple[str, str, str]:
@@ -108,11 +122,13 @@ def _split(name: str) -> tuple[str, str, str]:
     return (head, separator, tail) if separator else (name, "", "")
 
 
-def _pick(ops: list[Op], wanted: str, where: str) -> Op:
-    for op in ops:
-        if wanted in (op.opdef.schema.name, op.opdef.name):
-            return op
-    names = [op.opdef.schema.name for op in ops]
+def _pick(ops: list[Op], own: list[Primitive], wanted: str, where: str) -> Found:
+    """Returns the op of a name, and the primitive."""
+    named = [op for op in ops if wanted in (op.opdef.schema.name, op.opdef.name)][:1]
+    called = [each for each in own if wanted in (each.function, each.full_name)]
+    if named or called:
+        return named, called
+    names = [op.opdef.schema.name for op in ops] + [each.function for each in own]
     near = meant(wanted, names)
     raise TargetError(
         f"{where}:{wanted}: expected an op defined there, got {wanted!r}; "
@@ -120,7 +136,7 @@ def _pick(ops: list[Op], wanted: str, where: str) -> Op:
     )
 
 
-def _from_module(module_name: str, wanted: str, text: str) -> Op:
+def _from_module(module_name: str, wanted: str, text: str) -> Found:
     try:
         module, ops = load_module(module_name)
     except ModuleNotFoundError as error:
@@ -129,18 +145,29 @@ def _from_module(module_name: str, wanted: str, text: str) -> Op:
             f"a target is one of {_FORMS}"
         ) from error
     held = getattr(module, wanted, None)
-    return held if isinstance(held, Op) else _pick(ops, wanted, module_name)
+    known = primitive_of(held)
+    if isinstance(held, Op):
+        return [held], []
+    return ([], [known]) if known is not None else _pick(ops, _primitives_below(module_name), wanted, module_name)
 
 
-def _registered_or_package(name: str) -> list[Op]:
+def _primitives_below(module_name: str) -> list[Primitive]:
+    """Returns the primitives that a module or a module below it defines."""
+    return [each for each in primitives() if each.origin and f"{each.origin.module}.".startswith(f"{module_name}.")]
+
+
+def _registered_or_package(name: str) -> Found:
     op = _found(name, REGISTRY.held)
+    own = [each for each in primitives() if name in (each.full_name, each.function)]
     if op is not None:
         if Path(f"{name}.py").is_file():
             narrate(f"{name} is the op {op.opdef.name} here; meant {name}.py? Name the file with its ending")
-        return [op]
+        return [op], [each for each in own if each.full_name == op.opdef.name]
+    if len(own) == 1:
+        return [], own
     if "::" not in name and is_module(name):
         module, ops = load_module(name)
-        return in_order(ops or _below(module))
+        return in_order(ops or _below(module)), _primitives_below(name)
     op = _found(name, find_op)
     if op is None:
         bare = name.rpartition("::")[2]
@@ -153,7 +180,7 @@ def _registered_or_package(name: str) -> list[Op]:
             f"registered: {alternatives(bare, names)}",
             help=f"a target is one of {_FORMS}",
         )
-    return [op]
+    return [op], []
 
 
 def _found(name: str, find: Callable[[str], Op | None]) -> Op | None:

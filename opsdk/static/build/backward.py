@@ -14,6 +14,7 @@ from opsdk.core.modes import GradMode
 from opsdk.core.names import unique_name
 from opsdk.core.origin import trimming
 from opsdk.define.opdef import GradRule
+from opsdk.define.schema.schema import TensorDecl
 from opsdk.ops.creation import fill_any_like, fill_constant
 from opsdk.static.build.contributions import Contributions
 from opsdk.static.build.recording import connect, may_agree
@@ -252,7 +253,7 @@ class _Reverse:
 
     def _differentiable_inputs(self, operator: Operator) -> list[str]:
         slots = list(operator.inputs.values())
-        return [name for i in operator.opdef.differentiable_inputs() for name in slots[i]]
+        return [name for i in operator.opdef.differentiable_inputs() for name in slots[i] if name]
 
     def _ones(self, target: Variable) -> Variable:
         block = self.block
@@ -311,28 +312,31 @@ class _Reverse:
             ProgramError: one is a gradient that was not asked for when the operator was appended; or it is to be
                 computed with, and not there any more.
         """
-        variables = self.block.vars
+        variables, schema = self.block.vars, operator.opdef.schema
         values = {"input": operator.by_input(variables.get), "output": operator.by_output(variables.get)}
-        values["residual"] = [None] * len(operator.opdef.schema.residuals)  # which are no Variables
+        values["residual"] = [None] * len(schema.residuals)  # which are no Variables
         slots = {"input": operator.inputs, "output": operator.outputs}
         saved = [source for source in rule.sources if source.kind != "cotangent"]
         for source in [source for source in saved if source.kind != "residual"]:
             name, held = list(slots[source.kind].items())[source.position]
-            if not all(held):
+            decls: Sequence[TensorDecl] = schema.inputs if source.kind == "input" else schema.outputs
+            likes = operator.of.get(name, held)  # of a hole there is neither
+            may_lack = decls[source.position].holes
+            if any(not one and (like or not may_lack) for one, like in zip(held, likes, strict=True)):
                 raise ProgramError(
                     f"{operator.opdef.subject}: its backward reads {name!r}, which was not asked for when it was "
                     "appended; ask for the gradients of all its inputs then"
                 )
-            for one in held if is_computed else ():
+            for one in filter(None, held) if is_computed else ():
                 self.values.check_kept(operator, one, is_input=source.kind == "input")
         return [values[source.kind][source.position] for source in saved]
 
     def _zeros(self, operator: Operator, position: int, number: int) -> Variable | None:
         """Returns zeros like an output that has no cotangent, of which nobody may have asked for the value either."""
         slot, names = list(operator.outputs.items())[position]
-        if not names and operator.opdef.schema.outputs[position].kind == "optional":
-            return None  # the call does not give it
         likes = operator.of.get(slot, names)  # what a gradient that nobody wanted would have been like
+        if operator.opdef.schema.outputs[position].may_lack and not (names and (names[number] or likes[number])):
+            return None  # the call does not give it
         first = operator.input_arg_names[0]  # of an absent input, like the first that is there
         variable = self.block.vars[names[number] or likes[number] if likes else first]
         name = self.block.free_name(f"{variable.name}@GRAD@ZERO")

@@ -155,8 +155,9 @@ def body_outputs(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mappi
         made = as_outputs(opdef, opdef.body(*cut_off(opdef, values), **body_attrs(opdef, attrs)))
     for position, value in zip(opdef.schema.fresh_outputs, made, strict=True):
         decl = opdef.schema.outputs[position]
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            may_lack = opdef.gradient_of is not None or decl.kind == "optional"
+        is_list = isinstance(value, (list, tuple))
+        may_lack = opdef.gradient_of is not None or (decl.holes if is_list else decl.kind == "optional")
+        for item in value if is_list else [value]:
             if not isinstance(item, Variable) and not (item is None and may_lack):
                 raise ReturnError(
                     f"{opdef.subject}, output {decl.name!r}: expected its body to return a Variable in a Program, "

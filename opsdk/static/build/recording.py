@@ -13,12 +13,12 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
-from opsdk.core.spec import Shape
+from opsdk.core.spec import Shape, TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
-from opsdk.define.schema.schema import InputDecl, OutputDecl
+from opsdk.define.schema.schema import TensorDecl
 from opsdk.ops.joining import getitem
 from opsdk.static.ir.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.ir.shared_memory import viewed
@@ -54,12 +54,13 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
                 f"{opdef.subject}, output {decl.name!r}: expected a spec from its infer rule, got None; a Program "
                 "needs at least the number of dimensions, with None for sizes that only a run can tell"
             )
-        made = []
-        for one in flat(spec):
+
+        def made(one: TensorSpec, is_cut: bool = stop[position]) -> Variable:
             name = block.free_name(f"{prefix}.tmp_{next(numbers)}")
-            is_cut = stop[position] or not is_differentiable(one.dtype)
-            made.append(block.add(Variable(block, name, one.shape, one.dtype, stop_gradient=is_cut)))
-        outputs.append(made if isinstance(spec, list) else made[0])
+            is_cut = is_cut or not is_differentiable(one.dtype)
+            return block.add(Variable(block, name, one.shape, one.dtype, stop_gradient=is_cut))
+
+        outputs.append(each(spec, made))
     connect(block, opdef, inputs, outputs, complete, role)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -75,7 +76,7 @@ def append_explicit(
         VariableNotFoundError: a Variable is not in the block.
     """
     schema = opdef.schema
-    given = _slots(block, opdef, "input", schema.input_names, inputs)
+    given = _slots(block, opdef, "input", schema.inputs, inputs)
     values = [_of_kind(opdef, decl, given[decl.name]) for decl in schema.inputs]
     for name in attrs:
         if name not in schema.attr_names:
@@ -85,7 +86,7 @@ def append_explicit(
     check_inputs(opdef, values)
     check_whole(block, opdef, values)
     inferred = infer(opdef, values, complete)
-    made = _slots(block, opdef, "output", schema.output_names, outputs)
+    made = _slots(block, opdef, "output", schema.outputs, outputs)
     results: list[Any] = []
     for position, (decl, spec) in enumerate(zip(schema.outputs, inferred, strict=True)):
         variables = made[decl.name]
@@ -107,7 +108,13 @@ def append_explicit(
             raise ProgramError(
                 f"{opdef.subject}: output {decl.name!r} expected {len(wanted)} variables, got {len(variables)}"
             )
-        for variable, want in zip(variables, wanted, strict=True):
+        for i, (variable, want) in enumerate(zip(variables, wanted, strict=True)):
+            if isinstance(spec, list) and (variable is None) is not (want is None):
+                expected, got = ("None", repr(variable.name)) if want is None else ("a variable", "None")
+                raise ProgramError(
+                    f"{opdef.subject}: output {decl.name!r} expected {expected} at {i}, as its infer rule has it, got "
+                    f"{got}"
+                )
             if want is None:
                 continue
             if variable.dtype != want.dtype or not may_agree(variable.spec.shape, want.shape):
@@ -186,7 +193,7 @@ def check_whole(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> None:
         InPlaceError: it is none.
     """
     wanted: dict[str, int] = {}
-    changed = [(name, position) for position in opdef.schema.mutated_inputs for name in _names(inputs[position])]
+    changed = [(v.name, position) for position in opdef.schema.mutated_inputs for v in flat(inputs[position])]
     for name, position in changed:
         if name in wanted:
             one, other = (repr(opdef.schema.inputs[i].name) for i in (wanted[name], position))
@@ -222,13 +229,13 @@ def lift(block: Block, opdef: OpDef, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _names(value: Any) -> list[str]:
-    """Returns the names of a slot: none for what is absent, empty ones for outputs that nobody wants of a list."""
+    """Returns the names of a slot: none for what is absent, empty ones for holes of a list, and what nobody wants."""
     if value is None:
         return []
     return ["" if v is None else v.name for v in value] if isinstance(value, (list, tuple)) else [value.name]
 
 
-def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variable]) -> Any:
+def _of_kind(opdef: OpDef, decl: TensorDecl, variables: list[Any]) -> Any:
     if decl.kind == "list":
         return variables
     if len(variables) > 1:
@@ -236,11 +243,11 @@ def _of_kind(opdef: OpDef, decl: InputDecl | OutputDecl, variables: list[Variabl
     return variables[0] if variables else None
 
 
-def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Variable]) -> Any:
+def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Any]) -> Any:
     """Returns what an op changes in place, a variable or several; naming them among the outputs too is allowed."""
-    if variables and [id(variable) for variable in variables] != [id(variable) for variable in flat(source)]:
+    if variables and list(map(id, flat(variables))) != list(map(id, flat(source))):
         wanted = ", ".join(repr(variable.name) for variable in flat(source)) or "none"
-        names = ", ".join(repr(variable.name) for variable in variables)
+        names = ", ".join(repr(variable.name) for variable in flat(variables))
         raise ProgramError(
             f"{opdef.subject}: output {output!r} expected {wanted}, which the op changes in place, got {names}"
         )
@@ -248,16 +255,22 @@ def _handed_on(opdef: OpDef, output: str, source: Any, variables: list[Variable]
 
 
 def _slots(
-    block: Block, opdef: OpDef, role: str, known: Sequence[str], given: Mapping[str, Any]
-) -> dict[str, list[Variable]]:
-    slots: dict[str, list[Variable]] = {name: [] for name in known}
+    block: Block, opdef: OpDef, role: str, decls: Sequence[TensorDecl], given: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Returns per input or output the Variables that are given for it, and None at holes of lists."""
+    known = [decl.name for decl in decls]
+    slots: dict[str, list[Any]] = {name: [] for name in known}
     lowered = {name.lower(): name for name in known}
+    may_lack = {decl.name for decl in decls if decl.holes}
     for slot, value in given.items():
         if slot.lower() not in lowered:
             raise ProgramError(f"{opdef.subject}: no {role} is called {slot!r}; there are {alternatives(slot, known)}")
         entries = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
-        variables: list[Variable] = []
+        variables: list[Any] = []
         for entry in entries:
+            if entry is None and lowered[slot.lower()] in may_lack:
+                variables.append(None)
+                continue
             variable = block.var(entry) if isinstance(entry, str) else entry
             if not isinstance(variable, Variable):
                 raise ProgramError(f"{opdef.subject}: expected a Variable or its name, got {type(variable).__name__}")

@@ -161,9 +161,7 @@ def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
     reduces = _reduces(operator)
     computed = _computed(block, operator) if reduces else {}
 
-    def wide(name: str) -> Variable | None:
-        if not name:
-            return None
+    def wide(name: str) -> Variable:
         held = block.vars[name]
         dtype = np.result_type(held.dtype, np.complex64) if is_complex else held.dtype
         slot = next(slot for slot, names in operator.outputs.items() if name in names)

@@ -52,7 +52,7 @@ class Values:
                 self._give(at, name, is_new=True)
         opdef, slots = operator.opdef, list(operator.inputs.values())
         for position in opdef.schema.mutated_inputs:
-            for name in slots[position]:
+            for name in filter(None, slots[position]):
                 self._written[name].append(at)
                 if not operator.records or not is_differentiable(self._block.vars[name].dtype):
                     continue

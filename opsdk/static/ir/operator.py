@@ -59,7 +59,8 @@ class Operator:
 
     Args:
         opdef: the definition; it stays the same whatever is registered later.
-        inputs, outputs: by the schema's names the names of variables; several for a variadic one, none for an absent.
+        inputs, outputs: by the schema's names the names of variables; several for a variadic one, "" for holes of it,
+            none for an absent.
         attrs: all attributes, defaults filled in; they stay.
         role: `forward`, `backward` or `optimize`; decides what `clone(for_test=True)` keeps.
         origin: the user's line.
@@ -145,18 +146,18 @@ class Operator:
         return _entries(self.opdef.schema.inputs, self.inputs, function)
 
     def by_output(self, function: Callable[[str], Any]) -> list[Any]:
-        """Returns the same of the outputs; a gradient that nobody wants has the name ""."""
+        """Returns the same of the outputs; None of what has no name, as a gradient that nobody wants."""
         return _entries(self.opdef.schema.outputs, self.outputs, function)
 
     @property
     def input_arg_names(self) -> list[str]:
-        """Names of all input variables, in order."""
-        return [name for names in self.inputs.values() for name in names]
+        """Names of all input variables, in order; holes of lists have none."""
+        return [name for names in self.inputs.values() for name in names if name]
 
     @property
     def needed_arg_names(self) -> list[str]:
         """Names of all variables that have to be there before it runs: its inputs, and what its gradients are like."""
-        asked = [name for _, names in self.asked.values() for name in names]
+        asked = [name for _, names in self.asked.values() for name in names if name]
         return [*self.input_arg_names, *self.like.values(), *asked]
 
     @property
@@ -167,8 +168,13 @@ class Operator:
     @property
     def written_arg_names(self) -> list[str]:
         """Names of all variables that it writes: its outputs, and what it changes in place, be it an output or not."""
+        return [*self.output_arg_names, *self.changed_arg_names]
+
+    @property
+    def changed_arg_names(self) -> list[str]:
+        """Names of all variables that it changes in place."""
         slots = list(self.inputs.values())
-        return [*self.output_arg_names, *[name for i in self.opdef.schema.mutated_inputs for name in slots[i]]]
+        return [name for i in self.opdef.schema.mutated_inputs for name in slots[i] if name]
 
     def input(self, slot: str) -> list[str]:
         """Returns the names of the variables of one input.
@@ -249,8 +255,8 @@ def _entries(
 
 
 def entry(kind: str, names: Sequence[str], function: Callable[[str], Any]) -> Any:
-    """Returns what a function makes of the names of one slot: a list of a variadic one, None of an absent one."""
-    made = [function(name) for name in names]
+    """Returns what a function makes of the names of one slot: a list of a variadic one, None of what is absent."""
+    made = [function(name) if name else None for name in names]
     return made if kind == "list" else made[0] if made else None
 
 

@@ -45,8 +45,7 @@ class SharedMemory:
 
 def changed(operator: Operator) -> list[str]:
     """Returns the names of what an operator changes in place."""
-    slots = list(operator.inputs.values())
-    return [name for i in operator.opdef.schema.mutated_inputs for name in slots[i]]
+    return operator.changed_arg_names
 
 
 def viewed(operator: Operator) -> Iterator[tuple[list[str], list[str]]]:

@@ -14,6 +14,7 @@ from opsdk.backends.call.plan import CallPlan, make_plan
 from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import NotInitializedError, ProgramError, ShapeError, attach_note
 from opsdk.core.flags import FLAGS
+from opsdk.core.nested import each
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.ops.reduction import sum_to
@@ -283,7 +284,11 @@ class Step:
         if count and self.seeds:
             attrs = {**attrs, **{name: seed.__class__(drawn(seed, count)) for name, seed in self.seeds.items()}}
         inputs = [
-            [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
+            [None if i is None else values[i] for i in slot]
+            if slot.__class__ is list
+            else None
+            if slot is None
+            else values[slot]
             for slot in self.inputs
         ]
         try:
@@ -333,10 +338,7 @@ class Step:
 
     def _specs(self, values: Sequence[Any]) -> dict[str, Any]:
         """Returns the specs that a gradient op has to be given, of the values as they are now."""
-        asked = [
-            [values[i] for i in slot] if slot.__class__ is list else None if slot is None else values[slot]
-            for _, slot in self.asked
-        ]
+        asked = each([slot for _, slot in self.asked], values.__getitem__)
         return dict(zip([name for name, _ in self.asked], specs_of(asked), strict=True))
 
     def _checked(self, inputs: Sequence[Any]) -> Any:

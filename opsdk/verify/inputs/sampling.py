@@ -221,6 +221,9 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         given = numbers_of_shape(opdef, (3, 5), rng)
         given = [None if decl.kind == "optional" else value for decl, value in zip(inputs, given, strict=True)]
         yield Call(given, {}, "without the optional inputs", False)
+    for hole in range(2) if any(decl.holes for decl in inputs) else ():
+        given = numbers_of_shape(opdef, (3, 5), rng)
+        yield Call(_pierced(opdef, given, hole), {}, f"a hole at {hole}", False)
     if any("int" in decl.elements for decl in inputs):
         given = numbers_of_shape(opdef, (3, 5), rng)
         narrow = each(given, lambda a: a.astype(np.int32) if a.dtype == np.int64 else a)
@@ -242,6 +245,15 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(refill(mixed, [short, *rest]), {}, "float32 beside float64", False)
         for pair in PAIRS:
             yield Call(_beside(opdef, pair, rng), {}, "broadcast", False, extra=True)
+
+
+# Any: one entry per input.
+def _pierced(opdef: OpDef, inputs: Sequence[Any], hole: int) -> list[Any]:
+    """Returns inputs with None at a place of the lists that may have holes."""
+    return [
+        [None if i == hole else item for i, item in enumerate(value)] if decl.holes else value
+        for decl, value in zip(opdef.schema.inputs, inputs, strict=True)
+    ]
 
 
 def _beside(opdef: OpDef, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> list[Any]:

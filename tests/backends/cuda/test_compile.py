@@ -206,6 +206,17 @@ def test_scratch_comes_as_pointers_and_sizes_of_its_own_dtype(leaky):
 
 
 @needs_compiler
+def test_what_data_decide_is_counted_in_an_array_behind_scratch_that_numpy_makes():
+    from contrib_ops import masked_select
+
+    code = compile_cuda(masked_select, ("float32", "bool"))
+    names = [name for name, _ in code.parameters]
+    assert dict(code.parameters)["place"] == dict(code.parameters)["sizes"] == "int64 *"
+    assert names[-4:] == ["y", "y_size0", "sizes", "sizes_size0"]
+    assert compile_cuda(masked_select.grad, ("bool", "float32")).cubin()[:4] == ELF
+
+
+@needs_compiler
 @pytest.mark.parametrize("axes", [1, 2])
 def test_the_alignments_of_contrib_ops_compile_both_ways(axes):
     from contrib_ops.losses.ctc_loss import ctc_terms

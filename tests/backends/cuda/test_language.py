@@ -32,7 +32,7 @@ def simulate(*files):
     )
     summary = (run.stdout.strip().splitlines() or [""])[-1]
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-    assert re.fullmatch(r"\d+ passed(, \d+ skipped)?(, \d+ xfailed)? in .*", summary), summary
+    assert re.fullmatch(r"\d+ passed(, \d+ skipped)? in .*", summary), summary
     return int(summary.split()[0])
 
 
@@ -40,7 +40,7 @@ def test_tensors_and_overlapping_arrays_hold_in_the_simulator():
     assert simulate("sim_tensors.py", "sim_overlap.py") >= 39
 
 
-@pytest.mark.slow  # 150 s: every built-in op and every kernel, which the simulator runs a thread at a time
+@pytest.mark.slow  # 4 minutes: every built-in op and every kernel, which the simulator runs a thread at a time
 def test_everything_holds_in_the_simulator():
     assert simulate("") >= 250
 

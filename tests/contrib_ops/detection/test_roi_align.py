@@ -23,7 +23,7 @@ BOXES = np.array(
 SETTINGS = [
     {"output_size": [2, 3]},
     {"output_size": [3, 2], "aligned": True},
-    {"output_size": [2], "sampling_ratio": 2},
+    {"output_size": 2, "sampling_ratio": 2},
     {"output_size": [2, 2], "sampling_ratio": 3, "aligned": True, "spatial_scale": 0.6},
     {"output_size": [4, 5], "spatial_scale": 1.7},
 ]
@@ -57,7 +57,7 @@ def sampled(plane, y, x):
 
 
 def by_loops(images, boxes, dy=None, *, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):
-    h, w = output_size[0], output_size[-1]
+    h, w = np.broadcast_to(output_size, 2)
     y, dimages = np.zeros((len(boxes), images.shape[1], h, w)), np.zeros_like(images)
     for k, (n, x1, y1, x2, y2) in enumerate(boxes):
         shift = 0.5 if aligned else 0.0
@@ -123,7 +123,7 @@ def test_a_gradient_of_the_gradient_is_the_pooling_itself(rng):
 
 def test_boxes_get_no_gradient(rng):
     x, boxes = (opsdk.to_tensor(a, stop_gradient=False) for a in (rng.normal(size=IMAGES), BOXES))
-    roi_align(x, boxes, [2]).sum().backward()
+    roi_align(x, boxes, 2).sum().backward()
     assert boxes.grad is None
 
 
@@ -140,22 +140,21 @@ def test_without_boxes_or_channels_there_is_nothing_and_no_gradient(rng):
     assert y.numpy().shape == (0, 3, 2, 3)
     y.sum().backward()
     assert not x.grad.numpy().any()
-    assert roi_align(np.zeros((2, 0, 4, 4)), BOXES, [2]).shape == (5, 0, 2, 2)
+    assert roi_align(np.zeros((2, 0, 4, 4)), BOXES, 2).shape == (5, 0, 2, 2)
 
 
 def test_images_that_are_not_contiguous_are_pooled_alike(rng):
     images = rng.normal(size=(9, 7, 3, 2)).T
-    np.testing.assert_array_equal(roi_align(images, BOXES, [3]), roi_align(images.copy(), BOXES, [3]))
+    np.testing.assert_array_equal(roi_align(images, BOXES, 3), roi_align(images.copy(), BOXES, 3))
 
 
 def test_many_planes_on_several_threads_give_the_same_bits_every_time(rng):
     images, boxes = rng.normal(size=(2, 40, 20, 20)), np.repeat(BOXES, 10, axis=0)
-    y = roi_align(images, boxes, [7])
-    dx = roi_align.grad(images, boxes, y, output_size=[7])
-    np.testing.assert_allclose(
-        y, np.repeat(by_loops(images, BOXES, output_size=[7]), 10, axis=0), rtol=1e-10, atol=1e-12
-    )
-    assert roi_align.grad(images, boxes, y, output_size=[7]).tobytes() == dx.tobytes()
+    y = roi_align(images, boxes, 7)
+    settings = {"output_size": 7, "input_spec": opsdk.TensorSpec(images.shape, "float64")}
+    dx = roi_align.grad(boxes, y, **settings)
+    np.testing.assert_allclose(y, np.repeat(by_loops(images, BOXES, output_size=7), 10, axis=0), rtol=1e-10, atol=1e-12)
+    assert roi_align.grad(boxes, y, **settings).tobytes() == dx.tobytes()
 
 
 def row(kernel, images, boxes, settings):
@@ -167,32 +166,42 @@ CPU_ROWS = [kernel for kernel in roi_align.opdef.kernels if kernel.key.place == 
 
 @pytest.mark.parametrize("kernel", CPU_ROWS, ids=str)
 @pytest.mark.parametrize(
-    ("box", "settings", "text"),
+    ("box", "text"),
     [
-        ([2, 0, 0, 1, 1], {}, "boxes expected images among 0 to 1 in column 0, got 2.0 in box 1"),
-        ([-1, 0, 0, 1, 1], {}, "boxes expected images among 0 to 1 in column 0, got -1.0 in box 1"),
-        ([0.5, 0, 0, 1, 1], {}, "boxes expected images among 0 to 1 in column 0, got 0.5 in box 1"),
-        ([0, 0, 2, 1, 1], {}, "boxes expected x1 ≤ x2 and y1 ≤ y2, got box 1 that ends before it starts"),
-        ([0, 0, np.nan, 1, 1], {}, "boxes expected finite numbers, got nan or inf; drop those boxes"),
-        ([0, 0, 0, np.inf, 1], {}, "boxes expected finite numbers, got nan or inf; drop those boxes"),
-        ([0, 0, 0, 1, 1], {"spatial_scale": 0.0}, "spatial_scale expected a finite number above 0, got 0.0"),
-        ([0, 0, 0, 1, 1], {"spatial_scale": np.inf}, "spatial_scale expected a finite number above 0, got inf"),
+        ([2, 0, 0, 1, 1], "boxes expected images among 0 to 1 in column 0, got 2.0 in box 1"),
+        ([-1, 0, 0, 1, 1], "boxes expected images among 0 to 1 in column 0, got -1.0 in box 1"),
+        ([0.5, 0, 0, 1, 1], "boxes expected images among 0 to 1 in column 0, got 0.5 in box 1"),
+        ([0, 0, 2, 1, 1], "boxes expected x1 ≤ x2 and y1 ≤ y2, got box 1 that ends before it starts"),
+        ([0, 0, np.nan, 1, 1], "boxes expected finite numbers, got nan or inf; drop those boxes"),
+        ([0, 0, 0, np.inf, 1], "boxes expected finite numbers, got nan or inf; drop those boxes"),
     ],
 )
-def test_no_row_runs_on_boxes_that_are_none(kernel, box, settings, text):
+def test_no_kernel_runs_on_boxes_that_are_none(kernel, box, text):
     images, good = np.zeros(IMAGES), np.array([[0, 0, 0, 1, 1.0]])
-    row(kernel, images, good, {"output_size": [2]})  # the kind of call is known
+    row(kernel, images, good, {"output_size": 2})  # the kind of call is known
     with pytest.raises(InputValueError) as caught:
-        row(kernel, images, np.vstack([good, box]), {"output_size": [2], **settings})
+        row(kernel, images, np.vstack([good, box]), {"output_size": 2})
     assert text in str(caught.value)
 
 
-@pytest.mark.parametrize("size", [[0, 2], [2, -1], [1, 2, 3], []])
-def test_an_output_size_that_is_none_is_refused(size):
-    for _ in range(2):
-        with pytest.raises(AttributeValueError, match=r"output_size expected \(height, width\), each from 1, got"):
-            roi_align(np.zeros(IMAGES), BOXES, size)
-        roi_align(np.zeros(IMAGES), BOXES, [2, 2])
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"output_size": [0, 2]}, r"'output_size' expected int\[2\] >= 1, got 0 at position 0"),
+        ({"output_size": [1, 2, 3]}, r"'output_size' expected int\[2\] >= 1, got \[1, 2, 3\]"),
+        ({"output_size": 2, "spatial_scale": 0.0}, "'spatial_scale' expected 0 < float < inf, got 0.0"),
+        ({"output_size": 2, "spatial_scale": np.inf}, "'spatial_scale' expected 0 < float < inf, got inf"),
+    ],
+)
+def test_attributes_outside_of_their_range_are_refused(settings, text):
+    with pytest.raises(AttributeValueError, match=text):
+        roi_align(np.zeros(IMAGES), BOXES, **settings)
+
+
+def test_of_the_images_the_gradient_keeps_the_shape_alone(rng):
+    x = opsdk.to_tensor(rng.normal(size=IMAGES), stop_gradient=False)
+    y = roi_align(x, BOXES, 2)
+    assert [array.shape for array in y._edge[0].saved[::3] if array is not None] == [BOXES.shape]
 
 
 @pytest.mark.parametrize(
@@ -224,4 +233,4 @@ def test_a_cotangent_of_another_shape_is_refused():
     with pytest.raises(
         InputValueError, match=r"dy expected the shape of the result, \(5, 3, 2, 2\), got \(5, 3, 2, 1\)"
     ):
-        roi_align.grad(np.zeros(IMAGES), BOXES, np.zeros((5, 3, 2, 1)), output_size=[2])
+        roi_align.grad(BOXES, np.zeros((5, 3, 2, 1)), output_size=2, input_spec=opsdk.TensorSpec(IMAGES, "float64"))

@@ -73,10 +73,10 @@ def test_likelihood_and_gradient_are_those_of_counted_paths(scores, dtype):
 def test_the_reference_counts_alike(scores):
     wanted, gradients = counted(scores)
     inputs, dy = [scores[0], TAGS, *scores[1:], LENGTHS], np.array([1.0, 2, 3, 4])
-    (y,) = launch(crf_log_likelihood.opdef, crf_log_likelihood.opdef.kernels.reference(), inputs, {})
-    np.testing.assert_allclose(y, wanted, rtol=1e-12)
+    outputs = launch(crf_log_likelihood.opdef, crf_log_likelihood.opdef.kernels.reference(), inputs, {})
+    np.testing.assert_allclose(outputs[0], wanted, rtol=1e-12)
     grad = crf_log_likelihood.grad.opdef
-    made = launch(grad, grad.kernels.reference(), [*inputs, dy], {})
+    made = launch(grad, grad.kernels.reference(), [*inputs, *outputs.residuals, dy], {})
     for got, want in zip([made[0], *made[-3:]], gradients, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
 
@@ -134,9 +134,9 @@ def test_of_equal_paths_the_least_tags_are_taken(kernel):
 def test_what_is_ruled_out_has_no_share_and_no_nan_in_the_gradient(kernel):
     transitions = np.array([[0.0, -np.inf], [0.0, 0.0]])
     inputs = [np.zeros((2, 2, 2)), np.array([[0, 0], [0, 1]]), transitions, *np.zeros((2, 2)), np.array([2, 2])]
-    (y,) = launch(crf_log_likelihood.opdef, kernel, inputs, {})
-    np.testing.assert_allclose(y, [-np.log(3), -np.inf], rtol=1e-15)
-    grad = crf_log_likelihood.grad(*inputs, np.array([1.0, 0.0]))
+    outputs = launch(crf_log_likelihood.opdef, kernel, inputs, {})
+    np.testing.assert_allclose(outputs[0], [-np.log(3), -np.inf], rtol=1e-15)
+    grad = crf_log_likelihood.grad(*inputs, *outputs.residuals, np.array([1.0, 0.0]))
     np.testing.assert_allclose(grad[1], [[1 - 1 / 3, 0], [-1 / 3, -1 / 3]], atol=1e-15)
 
 
@@ -182,4 +182,17 @@ def test_axes_and_cotangents_that_do_not_fit_are_refused():
     ):
         crf_log_likelihood(np.zeros((3, 2)), *GOOD[1:])
     with pytest.raises(InputValueError, match=r"dy expected 2 numbers, one for each sequence, got \(3,\)"):
-        crf_log_likelihood.grad(*GOOD, np.zeros(3))
+        crf_log_likelihood.grad(*GOOD, np.zeros((2, 3, 2)), np.zeros(3))
+    with pytest.raises(InputValueError, match=r"alpha expected the shape of emissions, \(2, 3, 2\), got \(2, 3, 1\)"):
+        crf_log_likelihood.grad(*GOOD, np.zeros((2, 3, 1)), np.zeros(2))
+
+
+def test_no_backward_runs_the_forward_algorithm(scores, monkeypatch):
+    op = crf_log_likelihood.opdef
+    inputs = [scores[0], TAGS, *scores[1:], LENGTHS]
+    (alpha,) = launch(op, op.kernels.reference(), inputs, {}).residuals
+    monkeypatch.setattr("contrib_ops.sequences.crf.filtered", None)
+    given = dict(zip(op.schema.input_names, inputs, strict=True), alpha=alpha, dy=np.ones(4))
+    given |= {f"dd{name}": given[name] for name in ("emissions", "transitions", "start", "end")}
+    for grad in (op.grad.op.opdef, op.grad.op.opdef.grad.op.opdef):
+        launch(grad, grad.kernels.reference(), [given[name] for name in grad.schema.input_names], {})

@@ -197,6 +197,11 @@ def test_an_option_that_no_cuda_row_has_is_refused():
 
 # -- scratch
 
+
+def is_array(value):
+    return isinstance(value, np.ndarray)
+
+
 SCHEMA = parse_schema("t::f(Tensor x, *, int n) -> Tensor y", "t")
 
 
@@ -205,8 +210,8 @@ def spec(x, n):
 
 
 def test_a_function_of_inputs_and_attributes_says_shape_and_dtype():
-    made = as_scratch({"room": spec}, SCHEMA, "row")
-    assert made["room"].spec({"x": np.zeros((2, 3)), "n": 4, "y": None}) == ((2, 3, 4), np.float64)
+    made = as_scratch({"room": spec}, SCHEMA, "row")["room"].made({"x": np.zeros((2, 3)), "n": 4, "y": None}, is_array)
+    assert made == opsdk.TensorSpec((2, 3, 4), "float64")
 
 
 @pytest.mark.parametrize(
@@ -224,11 +229,16 @@ def test_what_is_no_scratch_is_refused(value, error, message):
         as_scratch(value, SCHEMA, "row")
 
 
-@pytest.mark.parametrize("made", [(2, 3), opsdk.TensorSpec((None,), "float32")])
-def test_what_is_no_spec_of_known_sizes_is_refused_at_the_launch(made):
+def test_it_may_be_an_array_that_is_made_of_the_inputs():
+    made = as_scratch({"ends": lambda x: np.cumsum(x)}, SCHEMA, "row")["ends"].made({"x": np.arange(4)}, is_array)
+    assert made.tolist() == [0, 1, 3, 6]
+
+
+@pytest.mark.parametrize("made", [(2, 3), np.float64(2), opsdk.TensorSpec((None,), "float32")])
+def test_what_is_no_spec_of_known_sizes_and_no_array_is_refused_at_the_launch(made):
     scratch = as_scratch({"r": lambda x: made}, SCHEMA, "row")["r"]
-    with pytest.raises(LaunchError, match=r"scratch 'r': expected opsdk.TensorSpec\(shape, dtype\) of known sizes"):
-        scratch.spec({"x": np.zeros(2)})
+    with pytest.raises(LaunchError, match=r"scratch 'r': expected opsdk.TensorSpec\(shape, dtype\) of known sizes, or"):
+        scratch.made({"x": np.zeros(2)}, is_array)
 
 
 def test_rows_of_the_cpu_have_none():

@@ -4,7 +4,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import BindingError, DefinitionError
-from opsdk.define.kernel.sizes import SizeFunction, as_sizes, size_function
+from opsdk.define.kernel.sizes import SizeFunction, as_sizes, size_function, size_parameter
 
 
 @pytest.fixture
@@ -83,3 +83,46 @@ def test_a_kernel_with_another_function_takes_the_place_of_the_one_before(picked
     held = list(picked.opdef.kernels)[-1]
     registered(1)
     assert list(picked.opdef.kernels)[-1] is not held
+
+
+# -- on a device, where kernels return nothing
+
+
+def counting(x, y, sizes):
+    return None
+
+
+def on_device(picked, kernel=counting, **options):
+    picked.kernel("cuda", kernel, language="numba", launch=opsdk.launch.elementwise("x"), **options)
+    return list(picked.opdef.kernels)[-1]
+
+
+def test_a_cuda_kernel_takes_an_array_to_say_how_many_it_filled(picked):
+    held = on_device(picked, bound=lambda x: x.size)
+    assert (held.parameters, str(size_function(held))) == (("x", "y", "sizes"), "bound=<lambda>")
+    with pytest.raises(DefinitionError) as caught:
+        on_device(picked, lambda x, y: None, bound=lambda x: x.size)
+    assert str(caught.value) == (
+        "op 't::picked', numba kernel <lambda>: bound= expected a parameter 'sizes', to which the kernel writes how "
+        "many it filled, got x, y; take it, and write sizes[0] = filled"
+    )
+
+
+def test_its_function_may_name_scratch_too(picked):
+    scratch = {"ends": lambda x, least: (x > least).cumsum()}
+    assert on_device(picked, lambda x, ends, y, sizes: None, sizes=lambda ends: ends[-1], scratch=scratch)
+    with pytest.raises(BindingError, match=r"numba kernel, sizes <lambda>\(ends\): nothing is called 'ends'"):
+        on_device(picked, sizes=lambda ends: ends[-1])
+
+
+def test_sizes_is_no_parameter_where_no_data_decide_them_and_has_another_name_beside_one(picked):
+    with pytest.raises(BindingError, match="nothing is called 'sizes'"):
+        on_device(picked)
+    assert (size_parameter(("x", "y")), size_parameter(("x", "sizes"))) == ("sizes", "sizes_")
+
+
+def test_both_at_once_and_outputs_that_are_not_taken_are_refused_there_too(picked):
+    with pytest.raises(DefinitionError, match="got both; keep one"):
+        on_device(picked, sizes=len, bound=len)
+    with pytest.raises(DefinitionError, match="bound= expected parameters for the outputs, which the kernel fills"):
+        on_device(picked, lambda x, sizes: None, bound=lambda x: x.size)

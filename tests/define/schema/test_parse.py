@@ -29,6 +29,9 @@ def test_a_namespace_and_a_version_in_the_text_are_taken():
         ("Tensor? x", InputDecl("x", "optional")),
         ("Tensor? x=None", InputDecl("x", "optional")),
         ("Tensor[] x", InputDecl("x", "list")),
+        ("Tensor?[] x", InputDecl("x", "list", holes=True)),
+        ("Tensor<int> ? [ ] x", InputDecl("x", "list", elements=("int",), holes=True)),
+        ("Tensor(a!)?[] x", InputDecl("x", "list", "a", True, holes=True)),
         ("Tensor(a) x", InputDecl("x", alias="a")),
         ("Tensor(b!) x", InputDecl("x", alias="b", mutated=True)),
         ("  Tensor   x  ", InputDecl("x")),
@@ -78,6 +81,7 @@ def test_each_form_of_an_attribute_is_read(text, decl):
         ("(Tensor y, Tensor<int>? z)", (OutputDecl("y"), OutputDecl("z", "optional", elements=("int",)))),
         ("(Tensor, Tensor)", (OutputDecl("y0"), OutputDecl("y1"))),
         ("(Tensor y, Tensor[] rest)", (OutputDecl("y"), OutputDecl("rest", "list"))),
+        ("Tensor?[] ys", (OutputDecl("ys", "list", holes=True),)),
         ("()", ()),
         ("(Tensor y)", (OutputDecl("y"),)),
     ],
@@ -119,13 +123,33 @@ def test_a_parameter_that_is_no_type_and_name_is_refused(part):
     assert message.startswith(f"schema {text!r}: expected 'type name', got ") or "type expected Tensor" in message
 
 
-@pytest.mark.parametrize("kind", ["tensor", "Tensor[]?", "Tensor(A)", "double", "int?[]"])
+@pytest.mark.parametrize("kind", ["tensor", "Tensor(A)", "double", "int?[]"])
 def test_an_unknown_type_is_refused_with_those_there_are(kind):
     assert refused(f"f({kind} x) -> Tensor y") == (
-        f"schema 'f({kind} x) -> Tensor y': type expected Tensor, Tensor?, Tensor[], int, float, bool, str, complex, "
-        "dtype, Callable, Generator (with [], [2] or ?), a range as 0 <= float < 1, or a choice as 'a' | 'b', "
+        f"schema 'f({kind} x) -> Tensor y': type expected Tensor, Tensor?, Tensor[], Tensor?[], int, float, bool, str, "
+        "complex, dtype, Callable, Generator (with [], [2] or ?), a range as 0 <= float < 1, or a choice as 'a' | 'b', "
         f"got {kind!r}"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "means"),
+    [
+        ("Tensor[2]", "Tensor[]", "a list of tensors has any length, which @op.infer or @op.check may refuse"),
+        ("Tensor?[2]", "Tensor?[]", "a list of tensors has any length, which @op.infer or @op.check may refuse"),
+        (
+            "Tensor<int>[2]?",
+            "Tensor<int>[]",
+            "a list of tensors has any length, which @op.infer or @op.check may refuse",
+        ),
+        ("Tensor[]?", "Tensor[]", "an empty list says what None would"),
+        ("Tensor?[]?", "Tensor?[]", "an empty list says what None would"),
+    ],
+)
+@pytest.mark.parametrize("text", ["f({} x) -> Tensor y", "f(Tensor x) -> {} y"])
+def test_a_list_of_a_length_and_one_that_may_be_none_are_refused_with_what_is_meant(text, kind, plain, means):
+    text = text.format(kind)
+    assert refused(text) == f"schema {text!r}: type expected {plain}, got {kind!r}; {means}"
 
 
 def test_a_tensor_after_the_star_is_refused():
@@ -133,7 +157,9 @@ def test_a_tensor_after_the_star_is_refused():
     assert refused(text) == f"schema {text!r}: tensor 'w' expected before '*', only attributes go after it"
 
 
-@pytest.mark.parametrize("part", ["Tensor x=None", "Tensor? x=0", "Tensor[] x=[]"])
+@pytest.mark.parametrize(
+    "part", ["Tensor x=None", "Tensor? x=0", "Tensor[] x=[]", "Tensor?[] x=[]", "Tensor?[] x=None", "Tensor[] x=None"]
+)
 def test_a_default_of_a_tensor_is_refused(part):
     text = f"f({part}) -> Tensor y"
     assert refused(text) == f"schema {text!r}: {part!r} has a default; only 'Tensor?' may have one, None"
@@ -166,11 +192,12 @@ def test_a_default_that_is_no_literal_of_its_type_is_refused(kind, default):
         assert refused(text) == f"schema {text!r}: default of 'k' expected a literal of type {kind}, got {default!r}"
 
 
-@pytest.mark.parametrize("part", ["int y", "y", "", "Tensor[2] y", "Tensor?[]? y"])
+@pytest.mark.parametrize("part", ["int y", "y", ""])
 def test_a_result_that_is_no_tensor_is_refused(part):
     text = f"f(Tensor x) -> {part}"
     assert refused(text) == (
-        f"schema {text!r}: result expected 'Tensor name', 'Tensor? name' or 'Tensor[] name', got {part!r}"
+        f"schema {text!r}: result expected 'Tensor name', 'Tensor? name', 'Tensor[] name' or 'Tensor?[] name', "
+        f"got {part!r}"
     )
 
 
@@ -205,10 +232,19 @@ def test_a_result_that_shares_memory_with_a_list_is_refused():
     )
 
 
-@pytest.mark.parametrize("text", ["f(Tensor(a!)[] xs) -> Tensor(a!) y", "f(Tensor(a!)? x) -> Tensor(a!) y"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(Tensor(a!)[] xs) -> Tensor(a!) y",
+        "f(Tensor(a!)? x) -> Tensor(a!) y",
+        "f(Tensor(a!)[] xs) -> Tensor(a!)?[] y",
+        "f(Tensor(a!)?[] xs) -> Tensor(a!)[] y",
+    ],
+)
 def test_a_changed_input_is_handed_on_as_what_it_is(text):
     assert refused(text) == (
-        "schema of 'mine::f': output 'y' hands on the input marked (a!), expected both a Tensor or both a Tensor[]"
+        "schema of 'mine::f': output 'y' hands on the input marked (a!), expected both a Tensor, both a Tensor[] or "
+        "both a Tensor?[]"
     )
 
 

@@ -64,16 +64,14 @@ def schemas(draw):
             )
         )
     )
-    kinds = st.lists(st.sampled_from(["tensor", "optional", "list"]), max_size=3)
-    inputs = [InputDecl(next(names), kind) for kind in draw(kinds)]
+    kinds = st.sampled_from([("tensor", False), ("optional", False), ("list", False), ("list", True)])
+    inputs = [InputDecl(next(names), kind, holes=holes) for kind, holes in draw(st.lists(kinds, max_size=3))]
     letters = iter("abc")
     inputs += [
         InputDecl(next(names), "tensor", next(letters), mutated)
         for mutated in draw(st.lists(st.booleans(), max_size=2))
     ]
-    outputs = [
-        OutputDecl(next(names), kind) for kind in draw(st.lists(st.sampled_from(["tensor", "list"]), max_size=2))
-    ]
+    outputs = [OutputDecl(next(names), kind, holes=holes) for kind, holes in draw(st.lists(kinds, max_size=2))]
     outputs += [OutputDecl(next(names), "tensor", decl.alias, decl.mutated) for decl in inputs if decl.alias]
     attrs = [AttrDecl(next(names), *draw(types_and_defaults())) for _ in range(draw(st.integers(0, 3)))]
     free = draw(st.integers(0, len(attrs)))

@@ -48,6 +48,15 @@ def test_a_parameter_annotated_as_a_sequence_is_a_list_of_tensors():
     assert text_of(f) == "(Tensor[] xs, Tensor[] ys) -> Tensor y"
 
 
+def test_a_sequence_of_what_may_be_none_is_a_list_with_holes():
+    def f(xs: list[np.ndarray | None], ys: typing.Sequence[npt.NDArray[np.integer] | None], *zs: np.ndarray | None):
+        return 0
+
+    assert text_of(f) == "(Tensor?[] xs, Tensor<int>?[] ys, Tensor?[] zs) -> Tensor y"
+    assert text_of(_annotated("xs", xs=typing.Sequence[typing.Optional[INTEGERS]])) == "(Tensor<int>?[] xs) -> Tensor y"  # noqa: UP045
+    assert text_of(_annotated("xs", xs=tuple[np.ndarray, ...])) == "(Tensor[] xs) -> Tensor y"
+
+
 def test_keyword_only_parameters_are_attributes_with_their_defaults():
     def f(x, *, axis: int, beta: float = 1, names: tuple[str, ...] = ("a",), to: np.dtype | None = None):
         return 0
@@ -247,6 +256,8 @@ def test_an_annotation_may_not_contradict_the_elements_of_a_schema():
             "(x: 'Tensor', a: float = 0.5) -> 'tuple[Tensor, Tensor]'",
         ),
         ("f(Tensor[] xs, *, int axis=0) -> Tensor[] ys", "(*xs: 'Tensor', axis: int = 0) -> 'Sequence[Tensor]'"),
+        ("f(Tensor?[] xs) -> Tensor?[] ys", "(*xs: 'Tensor | None') -> 'Sequence[Tensor | None]'"),
+        ("f(Tensor<int>?[] at, Tensor x) -> Tensor", "(at: 'Sequence[Tensor<int> | None]', x: 'Tensor') -> 'Tensor'"),
         (
             "f(Tensor x, *, int[] a=[1, 2], str? s=None, bool b=True) -> Tensor y",
             "(x: 'Tensor', *, a: tuple[int, ...] = (1, 2), s: str | None = None, b: bool = True) -> 'Tensor'",

@@ -13,7 +13,9 @@ from opsdk import vmath
 from opsdk.backends.cuda.math import kernel_of
 from opsdk.backends.numba.reading import Reading
 from opsdk.core.errors import BindingError, CompileError, DefinitionError, NameClashError, TraceError
+from opsdk.define.op import REGISTRY
 from opsdk.expr.node import Node
+from opsdk.expr.primitives.own import op_of, primitive_of, primitives
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
 
@@ -376,3 +378,38 @@ def test_a_body_in_c_needs_a_derivative_and_the_right_one():
     op = opsdk.elementwise(name="wrong_op", namespace="t")(through(f))
     with pytest.raises(CompileError, match=r"primitive 'wrong', C body: does not compile, .*no_such_function"):
         op(X)
+
+
+# -- as an op ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_primitive_is_found_by_its_function_and_by_its_name():
+    f = define(line(2.0), name="line")
+    assert primitive_of(f).full_name == "t::line"
+    assert [each.full_name for each in primitives() if each.namespace == "t"] == ["t::line"]
+    assert primitive_of(line(2.0)) is None
+    assert primitive_of(vmath.exp) is None
+
+
+def test_the_op_of_a_primitive_is_made_once_and_registered_nowhere():
+    f = define(logit, domain={"x": (0.0, 1.0)}, least=1.0)
+    op = op_of(primitive_of(f))
+    assert op is op_of(primitive_of(f))
+    assert "t::logit" not in REGISTRY
+    assert (op.opdef.name, str(op.opdef.origin)) == ("t::logit", str(primitive_of(f).origin))
+    np.testing.assert_array_equal(op(np.array([0.25])), f(np.array([0.25])))
+    x = opsdk.to_tensor(np.array([0.25]), stop_gradient=False)
+    op(x).sum().backward()
+    assert x.grad.numpy() == pytest.approx(1 / (0.25 * 0.75), rel=1e-14)
+    assert not {"t::logit", "t::logit_grad"} & set(REGISTRY.names())
+
+
+def test_the_same_definition_in_another_file_has_an_op_of_that_file(tmp_path):
+    places = []
+    for name in ("one.py", "two.py"):
+        with opsdk.scoped_registry():
+            space = {"opsdk": opsdk, "__name__": "m"}
+            code = "@opsdk.primitive(namespace='t')\ndef halved(x):\n    return x / 2\n"
+            exec(compile(code, str(tmp_path / name), "exec"), space)
+            places.append(op_of(primitive_of(space["halved"])).opdef.origin.file)
+    assert places == [str(tmp_path / "one.py"), str(tmp_path / "two.py")]

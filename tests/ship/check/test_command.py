@@ -3,6 +3,9 @@ import json
 import pytest
 
 from opsdk.core.errors import TargetError
+from opsdk.ship.check.command import judged_ops
+from opsdk.ship.check.item import items_of
+from opsdk.ship.targets.target import resolve
 from opsdk.verify.report import Row, VerifyReport
 
 NOT_JUDGED = """\
@@ -356,3 +359,46 @@ def test_a_rerun_of_one_finding_does_not_list_another_as_passed(run, here):
     (passed,) = [line for line in one.splitlines() if " passed  " in line]
     assert "layout" not in passed
     assert "vjp" not in passed
+
+
+PRIMITIVES = """\
+import numpy as np
+import opsdk
+
+
+@opsdk.primitive(derivative=lambda x, y: (1 - abs(y)) ** 2, ulp=2)
+def soft(x):
+    return x / (1 + abs(x))
+
+
+@opsdk.primitive(c="return x == 0 ? 0.25 : 1 / (1 + exp(-x));", derivative=lambda x, y: y * (1 - y))
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+"""
+
+
+def test_the_primitives_of_a_file_are_among_what_is_judged(here):
+    (here / "own.py").write_text(PRIMITIVES)
+    assert [op.opdef.name for op in judged_ops(resolve("own.py"))] == ["own::logistic", "own::soft"]
+    found = [item.id for item in items_of(["own.py:soft"])]
+    assert {"soft-cpu-numba-accuracy", "soft-cpu-c-accuracy", "soft_grad-cpu-numba-vjp"} <= set(found)
+
+
+def test_a_primitive_whose_derivative_is_wrong_is_refused_when_its_file_is_loaded(run, here):
+    (here / "own.py").write_text(PRIMITIVES.replace("(1 - abs(y))", "-(1 - abs(y))").replace("** 2", "** 3"))
+    result = run("check", "own.py:soft")
+    assert result.exit_code == 2
+    assert "primitive 'own::soft', derivative: expected the derivative of the body: with respect" in result.stderr
+
+
+@pytest.mark.slow  # both runtimes, and gradients of two orders
+def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back(run, here):
+    (here / "own.py").write_text(PRIMITIVES)
+    result = run("check", "own.py")
+    assert result.exit_code == 1, result.output
+    assert "1 failed, 1 passed in " in result.stdout
+    assert "own::soft" in result.stdout
+    assert "FAIL op 'own::logistic': primitive 'logistic' expected within 4 ulp of float32, as" in result.stdout
+    again = run("check", "own.py:logistic[cpu,float64,c]::accuracy.logistic")
+    assert again.exit_code == 1, again.output
+    assert "at x=0.0: 0.25 for 0.5" in again.stdout

@@ -171,3 +171,60 @@ def test_a_file_without_ops_is_told(here, capsys):
     (here / "empty.py").write_text("x = 1\n")
     assert resolve("empty.py").ops == ()
     assert capsys.readouterr().err == "empty.py: no op is defined there; an op is a function under @opsdk.op\n"
+
+
+PRIMITIVES = """\
+import opsdk
+
+
+@opsdk.primitive
+def soft(x):
+    return x / (1 + abs(x))
+
+
+@opsdk.elementwise
+def doubled(x):
+    return 2 * soft(x)
+"""
+
+
+def alone(text):
+    return [op.opdef.name for op in resolve(text).primitives]
+
+
+def test_primitives_stand_beside_the_ops_of_a_file_each_as_an_op(here):
+    (here / "own.py").write_text(PRIMITIVES)
+    assert (names("own.py"), alone("own.py")) == (["own::doubled"], ["own::soft"])
+    assert (names("own.py:soft"), alone("own.py:soft")) == ([], ["own::soft"])
+    assert (names("own.py:doubled"), alone("own.py:doubled")) == (["own::doubled"], [])
+    assert [op.opdef.name for op in resolve("own.py:soft").shown] == ["own::soft"]
+    assert [op.opdef.name for op in resolve("own.py").shown] == ["own::doubled"]
+    assert resolve_one("own.py:soft").opdef.name == "own::soft"
+    assert resolve_one("own.py").opdef.name == "own::doubled"
+
+
+def test_a_primitive_has_a_name_and_a_module_and_an_id(here):
+    (here / "own2.py").write_text(PRIMITIVES)
+    assert alone("own2") == alone("own2:soft") == alone("own2::soft") == ["own2::soft"]
+    assert names("own2::soft") == []
+    found = resolve("own2.py:soft[cpu,float32,numba]::accuracy.soft")
+    assert (found.row, found.check, found.paste("own2::soft")) == (
+        "cpu,float32,numba",
+        "accuracy.soft",
+        "own2.py:soft",
+    )
+    assert REGISTRY.get("own2::soft") is None
+
+
+def test_a_package_gives_the_primitives_of_all_its_modules(here):
+    package = here / "ownpack"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "parts.py").write_text(PRIMITIVES)
+    assert (names("ownpack"), alone("ownpack")) == (["ownpack::doubled"], ["ownpack::soft"])
+
+
+def test_a_name_that_nothing_has_is_told_beside_those_of_primitives(here):
+    (here / "own3.py").write_text(PRIMITIVES)
+    with pytest.raises(TargetError, match="expected an op defined there, got 'sof'; did you mean 'soft'"):
+        resolve("own3.py:sof")

@@ -4,7 +4,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.autograd.tape import on_arrays
+from opsdk.autograd.on_arrays import on_arrays
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DTypeError
 
