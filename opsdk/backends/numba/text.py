@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import CellType, CodeType, FunctionType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
 from opsdk.core.lazy import slow
 from opsdk.core.nested import each, flat
-from opsdk.define.identity.digest import is_dispatcher
+from opsdk.define.identity.uncompiled import uncompiled
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import SPEC
@@ -21,8 +20,7 @@ from opsdk.define.schema.scalars import SPEC
 _MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
 
 
-# Any, in this file: functions and what they name; one entry per input or output, an array, a list of arrays or None;
-# attribute values.
+# Any, in this file: one entry per input or output, an array, a list of arrays or None; attribute values.
 def run_text(
     opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
 ) -> list[Any] | None:
@@ -35,7 +33,7 @@ def run_text(
     if not callable(function) or sum(array.size for array in flat(inputs)) > _MOST:
         return None
     known: dict[Any, Any] = {}
-    text = text_of(function, known)
+    text = uncompiled(function, known)
     if len(known) > 1:
         try:
             return _filled(opdef, kernel, text, each(inputs, np.copy), attrs, fill)
@@ -64,37 +62,3 @@ def _filled(
     with np.errstate(all="ignore"):
         returned = function(*[values[name] for name in kernel.parameters])
     return made if room is None else room.results(returned)
-
-
-def text_of(function: Any, known: dict[Any, Any]) -> Any:
-    """Returns a function as Python runs it, and with it every compiled one that it calls by name, and these call.
-
-    Args:
-        function: any callable; what is no function of Python is returned as it is.
-        known: what was made of each function so far, which is filled: one that calls itself is made once.
-    """
-    if not isinstance(function, FunctionType):
-        return function
-    if function not in known:
-        values, cells = dict(function.__globals__), tuple(CellType() for _ in function.__closure__ or ())
-        made = FunctionType(function.__code__, values, function.__name__, function.__defaults__, cells or None)
-        made.__kwdefaults__ = function.__kwdefaults__
-        known[function] = made
-        for name in _names_in(function.__code__):
-            if is_dispatcher(values.get(name)):
-                values[name] = text_of(values[name].py_func, known)
-        for cell, of in zip(cells, function.__closure__ or (), strict=True):
-            try:
-                held = of.cell_contents
-            except ValueError:  # nothing yet
-                continue
-            cell.cell_contents = text_of(held.py_func, known) if is_dispatcher(held) else held
-    return known[function]
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    """Yields the names that code and the functions within it take from around them."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)

@@ -2,15 +2,10 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.numba.text import run_text, text_of
+from opsdk.backends.numba.text import run_text
 
 numba = pytest.importorskip("numba")
 overload = pytest.importorskip("numba.extending").overload
-
-
-@numba.njit
-def factorial(n):
-    return 1 if n < 2 else n * factorial(n - 1)
 
 
 def only_compiled(x):
@@ -33,16 +28,6 @@ def filled(kernel, inputs):
         op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x)
         op.kernel("cpu", kernel, language="numba")
         return run_text(op.opdef, list(op.opdef.kernels)[-1], inputs, {}, 7)[0].tolist()
-
-
-def test_compiled_functions_run_as_python_also_where_they_call_themselves():
-    known = {}
-    text = text_of(lambda n: factorial(n), known)
-    assert text(5) == 120
-    assert set(known) >= {factorial.py_func}
-    assert type(text.__globals__["factorial"]) is type(text)
-    assert text.__globals__["factorial"].__globals__["factorial"] is text.__globals__["factorial"]
-    assert factorial is globals()["factorial"]  # here nothing changed
 
 
 def test_functions_of_a_closure_run_as_python_too():
