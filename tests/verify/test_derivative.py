@@ -115,3 +115,21 @@ def test_the_plans_of_a_derivative_through_the_tape_are_made_once_for_each_kind_
     monkeypatch.setattr(tape, "make_plan", lambda *given, **beside: made.append(1) or make_plan(*given, **beside))
     assert examine(opsdk.find_op("square").opdef, samples=[opsdk.Sample(np.array([0.5, 2]))]).verdict == "pass"
     assert 0 < len(made) < 50  # some thousand calls
+
+
+def test_a_second_backward_is_sent_zeros_for_the_gradient_of_an_input_that_is_absent(define):
+    @define
+    def scaled(x, w=None):
+        return x * x if w is None else x * x * w
+
+    @scaled.backward
+    def scaled_grad(x, w, dy):
+        return (2 * x * dy, None) if w is None else (2 * x * w * dy, x * x * dy)
+
+    @scaled_grad.backward
+    def scaled_grad_grad(x, w, dy, ddx, ddw):
+        if w is None:
+            return 2 * dy * ddx, None, 2 * x * ddx
+        return 2 * w * dy * ddx + 2 * x * dy * ddw, 2 * x * dy * ddx, 2 * x * w * ddx + x * x * ddw
+
+    assert opsdk.verify(scaled, samples=[opsdk.Sample(np.array([1.0, 2.0]))]).findings == ()
