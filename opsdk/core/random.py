@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError
+from opsdk.core.lazy import slow
+
+if TYPE_CHECKING:
+    from opsdk.core.counted import CountedGenerator
 
 _lock = threading.Lock()
 _generators: list[np.random.Generator] = []  # one, once it is asked for: importing numpy.random costs 7 ms
@@ -42,9 +46,10 @@ class Draw(int):
 
     __str__ = __repr__
 
-    def numpy(self) -> np.random.Generator:
-        """Returns NumPy's generator in the state of this draw; a counter-based one, Philox."""
-        return np.random.Generator(np.random.Philox(int(self)))
+    def numpy(self) -> CountedGenerator:
+        """Returns a NumPy generator at number 0 of this draw, whose numbers kernels in other languages draw too."""
+        made: CountedGenerator = slow("opsdk.core.counted").CountedGenerator(int(self))
+        return made
 
 
 class Generator:

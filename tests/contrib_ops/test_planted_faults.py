@@ -98,6 +98,16 @@ FAULTS = {
         ("normalization/batch_norm.c", "kept_mean[k] += (T)(momentum", "kept_mean[k] += (T)((1 - momentum)"),
         ("normalization/batch_norm.c", "*v / (count - 1) - kept_var", "*v / count - kept_var"),
     ],
+    "dropout": [
+        ("regularization/dropout.py", "return dropout(dy, p=p, rng=rng)", "return dropout(dy, p=p)"),
+        ("regularization/dropout.py", "rng=rng)\n", "rng=rng) * (1 - p)\n"),
+        ("regularization/dropout.py", "vmath.uniform(rng, i)", "vmath.uniform(rng, i + 1)"),
+        ("regularization/dropout.py", "vmath.uniform(rng, i) >=", "vmath.uniform(rng, i) <"),
+        ("regularization/dropout.py", "rng.random(x.shape)", "rng.random((2, *x.shape))[1]"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(rng, i + 1)"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "(opsdk_random_bits(rng, i) >> 12) * 0x1p-53"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(0, i)"),
+    ],
     "stateful_dropout": [
         ("regularization/stateful_dropout.py", "else x.copy()), key", "else x.copy()), state.copy()"),
         (
@@ -107,7 +117,8 @@ FAULTS = {
         ),
         ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1])"),
         ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1] + 2)"),
-        ("regularization/stateful_dropout.c", "(i / 4) + 1, made)", "(i / 4), made)"),
+        ("regularization/stateful_dropout.c", "opsdk_uniform(drawn, i)", "opsdk_uniform(drawn, i + 1)"),
+        ("regularization/stateful_dropout.c", "opsdk_uniform(drawn, i)", "opsdk_uniform(words[0], i)"),
         ("regularization/stateful_dropout.c", "(T)(1 / (1 - p))", "(T)(1 / p)"),
     ],
     "fused_adamw": [

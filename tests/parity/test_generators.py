@@ -7,18 +7,15 @@ import opsdk
 from opsdk import static
 from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.core.random import drawn
+from tests import philox
 
 X = np.ones(64)
 GENERATOR = opsdk.Generator(3)
 
 
-def philox(seed):
-    return np.random.Generator(np.random.Philox(seed))
-
-
 def mask_of(seed):
-    """The mask of the draw of a seed, by NumPy alone."""
-    return (philox(seed).random(X.shape) < 0.5) * 2.0
+    """The mask of the draw of a seed, by the paper."""
+    return np.array([2.0 * (philox.uniform(int(seed), i) < 0.5) for i in range(X.size)])
 
 
 @pytest.fixture
