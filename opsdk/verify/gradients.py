@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -16,15 +15,13 @@ from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import asked_specs
 from opsdk.core.errors import ShapeError
 from opsdk.core.modes import enable_grad
-from opsdk.core.origin import origin_of
-from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import GradRule, OpDef
-from opsdk.define.schema.binding import reorder
 from opsdk.ops.reduction import sum_to
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, outputs_of, refill
 from opsdk.verify.inputs.domains import bound
-from opsdk.verify.kernels.launch import Outputs, launch
+from opsdk.verify.kernels.launch import Outputs, launch, stand_in
 
 PROBE = "(probe)"
 
@@ -283,14 +280,7 @@ def first_order(opdef: OpDef, call: Call, kernel: Kernel | None) -> Subject:
     subject = subject_of(opdef, call, forward, vjp, flat_names(names, call.inputs), flat(call.inputs))
     if not callable(opdef.traits.surrogate):
         return subject
-    function = reorder(opdef.traits.surrogate, names)
-
-    # Any: a call's values, and what is made of them; the identity may hand on what it is given.
-    def fresh(*values: Any, **attrs: Any) -> Any:
-        return deepcopy(function(*values, **attrs))
-
-    stand_in = Kernel(KernelKey("cpu"), REFERENCE, fresh, origin_of(opdef.traits.surrogate), names)
-    return replace(subject, surrogate=partial(forward, kernel=stand_in))
+    return replace(subject, surrogate=partial(forward, kernel=stand_in(opdef, opdef.traits.surrogate)))
 
 
 def _check_cotangents(opdef: OpDef, outputs: Arrays, cotangents: Arrays) -> None:

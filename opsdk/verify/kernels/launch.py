@@ -6,7 +6,8 @@ to its language: the Python text of a Numba kernel raises, a C kernel is run int
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,9 +18,11 @@ from opsdk.backends.call.arrays import array_key, with_mutated
 from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
+from opsdk.core.origin import origin_of
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel.kernel import Kernel, PlanCache
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
 from opsdk.define.opdef import OpDef
+from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of
 
@@ -72,6 +75,16 @@ def launch(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[s
 def results(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Runs a kernel as `launch` does; returns what `result_names` names."""
     return results_of(opdef, _made(opdef, kernel, inputs := _own(opdef, values), attrs), inputs)
+
+
+# Any: a function of any signature.
+def stand_in(opdef: OpDef, function: Callable[..., Any]) -> Kernel:
+    """Returns a surrogate as a kernel of its op; as the identity does, it may hand on what it is given."""
+    names = opdef.schema.input_names
+    ordered = reorder(function, names)
+    return Kernel(
+        KernelKey("cpu"), REFERENCE, lambda *v, **attrs: deepcopy(ordered(*v, **attrs)), origin_of(function), names
+    )
 
 
 def _own(opdef: OpDef, values: Values) -> list[Any]:
