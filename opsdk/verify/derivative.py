@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,9 +19,9 @@ from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients
 from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
-from opsdk.verify.inputs.calls import Call, flat, is_float
+from opsdk.verify.inputs.calls import Call, each, flat, is_float, other
 from opsdk.verify.inputs.domains import held
-from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
+from opsdk.verify.kernels.agreement import Rounding, measure, near, same_bits
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
 
@@ -36,6 +37,7 @@ _CODES = {
 }
 # Checks of gradcheck that hold equal calls to equal bits.
 _BY_BITS = ("repeats", "interleaving", "buffers", "other thread", "pickling")
+_MOVING = 0.5  # the share of elements above which an output is no staircase
 _KINKS = 2  # conventions at kinks that are told; the rest is counted
 
 
@@ -85,6 +87,7 @@ def _judge(session: Session, call: Call) -> None:
     if any(array.dtype.kind == "c" for array in carried(opdef, outputs)):
         _say_not_judged(session, call, "outputs")
         return
+    _tell_moving(session, call, outputs)
     cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
@@ -122,6 +125,27 @@ def _judge(session: Session, call: Call) -> None:
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
+
+
+def _tell_moving(session: Session, call: Call, outputs: Any) -> None:
+    """Notes a floating output that moves with the inputs though no gradient flows through it: whether that is meant."""
+    opdef = session.opdef
+    silent = [i for i in range(len(outputs)) if i not in carriers(opdef) and is_float(outputs[i]) and outputs[i].size]
+    if not silent or opdef.gradient_of is not None or opdef.schema.mutated_inputs:
+        return
+    rng = np.random.default_rng([session.seed, 25])
+    asked = wanted(opdef, call)
+    inputs = [each([value], lambda a: near(a, rng))[0] if i in asked else value for i, value in enumerate(call.inputs)]
+    with suppress(Exception):  # beside a sample may be no call of the op
+        there = held(opdef, replace(call, inputs=inputs))
+        made = launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
+        for i in silent:
+            if made[i].shape == outputs[i].shape and np.mean(made[i] != outputs[i]) > _MOVING:
+                name = opdef.schema.output_names[i]
+                session.notes[
+                    f"{opdef.name}: output {name!r} moves with the inputs and is declared nondifferentiable: no "
+                    "gradient flows through it"
+                ] = None
 
 
 def cases_of(session: Session, call: Call) -> Iterator[Case]:
@@ -163,10 +187,43 @@ def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
         message = none_given(opdef, rule_of(opdef), missing)
         case.find(f"vjp.{missing}", message, input=missing, code=_NONE, cause=_UNDECLARED)
         return False
+    if not _keeps_nothing(case, outputs, cotangents):
+        return False
     _check_mask(case, outputs, cotangents, given)
     if not rule_of(opdef).materialize:
         _check_undefined(case, outputs, cotangents)
     return True
+
+
+def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
+    """Whether a gradient is the same after another call of the op: what is kept between calls is of the last one.
+
+    Of residuals, which belong to a call, `check_residuals` asks the same.
+    """
+    opdef, call = case.opdef, case.call
+    if rule_of(opdef).saves("residual") or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
+        return True
+    runs = []
+    for values in (call.inputs, each(call.inputs, _reordered)):
+        for kernel in (opdef.kernels.reference(), None):  # and what a runtime would take
+            with suppress(Exception):  # other values may be no call of the op
+                launch(opdef, kernel, values, call.attrs)
+        runs.append(gradients.by_rule(opdef, case.kernel, call, outputs, cotangents))
+    for i in rule_of(opdef).wrt:
+        if not all(map(same_bits, flat([runs[0][i]]), flat([runs[1][i]]))):
+            name = opdef.schema.input_names[i]
+            message = (
+                f"{opdef.subject}, gradient of {name!r}: expected the same after another call of the op, got another; "
+                "name in the backward what it reads, and keep nothing between calls"
+            )
+            case.find(f"repeats.d{name}", message, input=name)
+            return False
+    return True
+
+
+def _reordered(array: np.ndarray) -> np.ndarray:
+    """Returns the same values in another order, so that they stay in a domain; a single number a little larger."""
+    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape)) if array.size > 1 else other(array)
 
 
 def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> None:

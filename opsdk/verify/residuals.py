@@ -15,7 +15,7 @@ import numpy as np
 from gradcheck.model.dtypes import resolution
 from opsdk.backends.call.arrays import with_mutated
 from opsdk.verify.gradients import by_rule, draw_cotangents, launch_reference
-from opsdk.verify.inputs.calls import copies, each, flat, is_inexact, outputs_of
+from opsdk.verify.inputs.calls import copies, each, flat, other, outputs_of
 from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
@@ -58,11 +58,11 @@ def _check(case: Case) -> None:
     if not is_kept("from a second backward", "the backward changes what it is given, work on a copy"):
         return
     with suppress(Exception):  # other values may be no call of the op
-        launch(opdef, case.kernel, each(call.inputs, _other), call.attrs)
+        launch(opdef, case.kernel, each(call.inputs, other), call.attrs)
     if not is_kept("after another call", "a call changes what the one before kept, make a new one in each"):
         return
     for array in flat(inputs):
-        array[...] = _other(array)
+        array[...] = other(array)
     if is_kept("after the inputs changed", "it holds an input itself, copy that, or name the input in the backward"):
         _compare(case, first, cotangents)
 
@@ -80,11 +80,6 @@ def _kept(case: Case, inputs: list[Any]) -> Outputs:
 
 def _gradients(case: Case, kept: Outputs, cotangents: list[Any]) -> list[Any]:
     return flat(by_rule(case.opdef, None, case.call, kept, cotangents))
-
-
-def _other(array: np.ndarray) -> np.ndarray:
-    """Returns other values of the same kind: those of an index, say, have to stay what they are."""
-    return np.asarray(array * 1.25).astype(array.dtype) if is_inexact(array) else array
 
 
 def _compare(case: Case, got: list[Any], cotangents: list[Any]) -> None:

@@ -133,3 +133,45 @@ def test_a_second_backward_is_sent_zeros_for_the_gradient_of_an_input_that_is_ab
         return 2 * w * dy * ddx + 2 * x * dy * ddw, 2 * x * dy * ddx, 2 * x * w * ddx + x * x * ddw
 
     assert opsdk.verify(scaled, samples=[opsdk.Sample(np.array([1.0, 2.0]))]).findings == ()
+
+
+def of_vectors(define, forward, backward, count=1):
+    op = define(forward, backward, infer=(lambda x: x) if count == 1 else (lambda x, z: x))
+    op.samples(lambda rng: [opsdk.Sample(*rng.normal(size=(count, 4)))])
+    return op
+
+
+def test_a_backward_that_reads_what_the_last_forward_kept_is_found(define):
+    kept = {}
+
+    def forward(x):
+        kept["mask"] = x > 0
+        return np.maximum(x, 0)
+
+    (finding,) = opsdk.verify(of_vectors(define, forward, lambda dy: dy * kept["mask"])).findings
+    assert finding.check == "repeats.dx"
+    assert finding.message == (
+        "op 'planted::f', gradient of 'x': expected the same after another call of the op, got another; name in the "
+        "backward what it reads, and keep nothing between calls"
+    )
+
+
+def test_a_backward_that_tells_one_array_passed_twice_from_two_is_found(define):
+    def backward(x, z, dy):
+        return (dy * x, np.zeros_like(x)) if np.shares_memory(x, z) else (dy * z, dy * x)
+
+    (finding,) = opsdk.verify(of_vectors(define, lambda x, z: x * z, backward, count=2)).findings
+    assert finding.check == "vjp.z"
+    assert "expected the same for one array passed as 'x' and 'z' as for two equal ones" in finding.message
+
+
+@pytest.mark.parametrize(("second", "is_noted"), [(lambda x: 3 * x, True), (np.round, False)])
+def test_a_nondifferentiable_output_that_moves_with_its_input_is_noted(second, is_noted):
+    @opsdk.op("t::both(Tensor x) -> (Tensor y, Tensor m)", infer=lambda x: (x, x), nondifferentiable=["m"])
+    def both(x):
+        return 2 * x, second(x)
+
+    both.backward(lambda dy: 2 * dy)
+    report = opsdk.verify(both, samples=[opsdk.Sample(np.array([0.3, -1.2, 2.6]))])
+    assert report.verdict == "pass"
+    assert any("output 'm' moves with the inputs" in note for note in report.coverage.notes) == is_noted

@@ -171,6 +171,11 @@ def each(values: Values, function: Callable[[np.ndarray], Any]) -> list[Any]:
     return list(nested.each(values, function))
 
 
+def other(array: np.ndarray) -> np.ndarray:
+    """Returns other values of the same kind: those of an index, say, have to stay what they are."""
+    return np.asarray(array * 1.25).astype(array.dtype) if is_inexact(array) else array
+
+
 def copies(values: Values) -> list[Any]:
     """Returns copies of all arrays, each of which lies in memory as its original does."""
     return each(values, alike)

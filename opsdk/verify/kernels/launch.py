@@ -24,7 +24,7 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of
+from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, flat, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
@@ -88,7 +88,14 @@ def stand_in(opdef: OpDef, function: Callable[..., Any]) -> Kernel:
 
 
 def _own(opdef: OpDef, values: Values) -> list[Any]:
-    return each(values, _apart) if opdef.schema.mutated_inputs else copies(values)
+    """Returns copies of values; of one array that is two inputs, as in f(x, x), one copy, unless one is changed."""
+    if opdef.schema.mutated_inputs:
+        return each(values, _apart)
+    arrays = flat(values)
+    if len(set(map(id, arrays))) == len(arrays):
+        return copies(values)
+    made = {id(array): alike(array) for array in arrays}
+    return each(values, lambda array: made[id(array)])
 
 
 def _made(opdef: OpDef, kernel: Kernel | None, inputs: Values, attrs: Mapping[str, Any]) -> Any:
