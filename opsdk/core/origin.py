@@ -71,6 +71,19 @@ def caller() -> Origin:
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
 
 
+def loading() -> Origin:
+    """Returns the line that runs of the innermost module that is being loaded: what is registered now is its own.
+
+    That is not always where a function was written: a file may call another's factory, or register one of a library.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (
+        frame.f_code.co_name != "<module>" or frame.f_code.co_filename.startswith("<")  # what is given to `exec`
+    ):
+        frame = frame.f_back
+    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
+
+
 def registrar(origin: Origin) -> str:
     """Returns who registers something defined at a place: its file, with the one that the user's line stands in.
 
