@@ -38,6 +38,7 @@ from contrib_ops.segments import scatter_max as scatter_max
 from contrib_ops.segments import scatter_mean as scatter_mean
 from contrib_ops.segments import segment_softmax as segment_softmax
 from contrib_ops.segments import segment_sum as segment_sum
+from contrib_ops.selection import advanced_index as advanced_index
 from contrib_ops.selection import masked_select as masked_select
 from contrib_ops.selection import nonzero as nonzero
 from contrib_ops.selection import unique as unique

@@ -31,46 +31,74 @@ def deform_conv2d(input, offset, mask, weight, bias, stride, padding, dilation):
 
     Raises ValueError: shapes or dtypes that do not fit, an offset that is nan or inf.
 
-    Gradient: with respect to all five, order 1. In the offset it is that of the bilinear pieces, the right one where a
+    Gradient: with respect to all five, order 2. In the offset it is that of the bilinear pieces, the right one where a
     tap reads a pixel itself.
     """
-    x, factors, weights, places = laid_out(input, offset, mask, weight, stride, padding, dilation)
-    read = sum(share * taken(x, index) for index, share, _, _ in corners(places, input.shape))
-    columns = (read * factors).reshape(len(x), len(weights), *weights.shape[2:], places.shape[-1])
-    y = np.einsum("gock,ngckp->ngop", weights, columns)
+    x, factors, weights, moved = by_groups(input, offset, mask, weight)
+    places = moved + grid(weight, offset, stride, padding, dilation)
+    read = sum(share * taken(x, index) for index, share, *_ in corners(places, input.shape))
+    y = np.einsum("gock,ngckp->ngop", weights, columns(read * factors, weights))
     y = y.reshape(len(input), len(weight), *offset.shape[2:]).astype(input.dtype)
     return y if bias is None else y + bias[:, None, None]
 
 
 @deform_conv2d.backward
 def deform_conv2d_grad(input, offset, mask, weight, bias, dy, stride, padding, dilation):
-    x, factors, weights, places = laid_out(input, offset, mask, weight, stride, padding, dilation)
-    arriving = dy.reshape(len(x), *weights.shape[:2], places.shape[-1])
-    at_taps = np.einsum("gock,ngop->ngckp", weights, arriving)
-    by_group, by_offset = at_taps.shape, (*x.shape[:3], *places.shape[-2:])
-    at_taps = at_taps.reshape(by_offset)
+    x, factors, weights, moved = by_groups(input, offset, mask, weight)
+    places, arriving = moved + grid(weight, offset, stride, padding, dilation), by_outputs(dy, weights)
+    at_taps = at_taps_of(weights, arriving, x)
     through = at_taps * factors
-    read, down, right = np.zeros((3, *by_offset))
-    dx, at = np.zeros(x.shape), np.indices(by_offset, sparse=True)[:3]
-    for index, share, share_down, share_right in corners(places, input.shape):
+    read, down, right = np.zeros((3, *at_taps.shape))
+    dx, at = np.zeros(x.shape), np.indices(at_taps.shape, sparse=True)[:3]
+    for index, share, share_down, share_right, _ in corners(places, input.shape):
         values = taken(x, index)
         read += share * values
         down += share_down * values
         right += share_right * values
         np.add.at(dx, (*at, index), share * through)
-    slopes = np.stack([(through * slope).sum(axis=2) for slope in (down, right)], axis=3)
     made = {
         "input": dx.reshape(input.shape),
-        "offset": slopes.reshape(offset.shape),
+        "offset": interleaved(through * down, through * right).reshape(offset.shape),
         "mask": (at_taps * read).sum(axis=2).reshape(mask.shape),
-        "weight": np.einsum("ngop,ngckp->gock", arriving, (read * factors).reshape(by_group)).reshape(weight.shape),
+        "weight": np.einsum("ngop,ngckp->gock", arriving, columns(read * factors, weights)).reshape(weight.shape),
         "bias": None if bias is None else dy.sum(axis=(0, 2, 3)),
     }
     return {name: gradient if gradient is None else gradient.astype(input.dtype) for name, gradient in made.items()}
 
 
-def laid_out(input, offset, mask, weight, stride, padding, dilation):
-    """Returns input, mask and weight by groups, and the row and column where each tap of each output reads.
+@deform_conv2d_grad.backward(disconnected=["bias"])
+def deform_conv2d_grad_grad(
+    input, offset, mask, weight, bias, dy, ddinput, ddoffset, ddmask, ddweight, ddbias, stride, padding, dilation
+):
+    x, factors, weights, moved = by_groups(input, offset, mask, weight)
+    ddx, ddfactors, ddweights, (ddown, dright) = by_groups(ddinput, ddoffset, ddmask, ddweight)
+    places, arriving = moved + grid(weight, offset, stride, padding, dilation), by_outputs(dy, weights)
+    at_taps, turned = at_taps_of(weights, arriving, x), at_taps_of(ddweights, arriving, x)
+    by_read, by_change = turned * factors + at_taps * ddfactors, at_taps * factors
+    read, change, down, right = np.zeros((4, *at_taps.shape))  # what is read, and its change along the directions
+    dx, at = np.zeros(x.shape), np.indices(at_taps.shape, sparse=True)[:3]
+    for index, share, share_down, share_right, bend in corners(places, input.shape):
+        values, ddvalues, turn = taken(x, index), taken(ddx, index), share_down * ddown + share_right * dright
+        read += share * values
+        change += share * ddvalues + turn * values
+        down += by_read * share_down * values + by_change * (share_down * ddvalues + bend * dright * values)
+        right += by_read * share_right * values + by_change * (share_right * ddvalues + bend * ddown * values)
+        np.add.at(dx, (*at, index), by_read * share + by_change * turn)
+    changed = columns(ddfactors * read + factors * change, weights)
+    ddy = np.einsum("gock,ngckp->ngop", weights, changed)
+    ddy += np.einsum("gock,ngckp->ngop", ddweights, columns(factors * read, weights))
+    made = {
+        "input": dx.reshape(input.shape),
+        "offset": interleaved(down, right).reshape(offset.shape),
+        "mask": (turned * read + at_taps * change).sum(axis=2).reshape(mask.shape),
+        "weight": np.einsum("ngop,ngckp->gock", arriving, changed).reshape(weight.shape),
+        "dy": ddy.reshape(dy.shape) + (0 if bias is None else ddbias[:, None, None]),
+    }
+    return {"bias": None, **{name: gradient.astype(input.dtype) for name, gradient in made.items()}}
+
+
+def by_groups(input, offset, mask, weight):
+    """Returns all four by groups, the offset down and right.
 
     Shapes: (N, D, C / D, pixels), (N, D, 1, taps, outputs), (groups, O / groups, C / groups, taps) and
     (2, N, D, 1, taps, outputs).
@@ -78,25 +106,50 @@ def laid_out(input, offset, mask, weight, stride, padding, dilation):
     (n, channels, height, width), (kernel, size) = input.shape, (weight.shape[2:], offset.shape[2:])
     taps, outputs, groups = kernel[0] * kernel[1], size[0] * size[1], channels // weight.shape[1]
     of_offsets = offset.shape[1] // (2 * taps)
-    moved = np.moveaxis(offset.reshape(n, of_offsets, 1, taps, 2, outputs), 4, 0)
-    tap, output = np.indices(kernel).reshape(2, taps, 1), np.indices(size).reshape(2, 1, outputs)
-    first = [tap[a] * dilation[a] + output[a] * stride[a] - padding[a] for a in (0, 1)]
     return (
         input.reshape(n, of_offsets, channels // of_offsets, height * width),
         mask.reshape(n, of_offsets, 1, taps, outputs),
         weight.reshape(groups, len(weight) // groups, weight.shape[1], taps),
-        np.stack([a + b for a, b in zip(moved, first, strict=True)]),
+        np.moveaxis(offset.reshape(n, of_offsets, 1, taps, 2, outputs), 4, 0),
     )
 
 
+def grid(weight, offset, stride, padding, dilation):
+    """Returns the row and column where each tap of each output reads in a convolution, (2, 1, 1, 1, taps, outputs)."""
+    tap, output = (np.indices(shape).reshape(2, 1, 1, 1, -1) for shape in (weight.shape[2:], offset.shape[2:]))
+    step, start, apart = (np.reshape(pair, (2, 1, 1, 1, 1, 1)) for pair in (stride, padding, dilation))
+    return tap[..., None] * apart + output[..., None, :] * step - start
+
+
+def by_outputs(dy, weights):
+    return dy.reshape(len(dy), *weights.shape[:2], dy.shape[2] * dy.shape[3])
+
+
+def at_taps_of(weights, arriving, x):
+    """Returns what arrives at each tap, (N, D, C / D, taps, outputs)."""
+    made = np.einsum("gock,ngop->ngckp", weights, arriving)
+    return made.reshape(*x.shape[:3], *made.shape[3:])
+
+
+def columns(taps, weights):
+    """Returns what each tap gives by groups, (N, groups, C / groups, taps, outputs)."""
+    return taps.reshape(len(taps), len(weights), *weights.shape[2:], taps.shape[-1])
+
+
+def interleaved(down, right):
+    """Returns the gradient of an offset, summed over the channels that share it."""
+    return np.stack([down.sum(axis=2), right.sum(axis=2)], axis=3)
+
+
 def corners(places, shape):
-    """Yields for each of the four pixels around places its index, its share, and how that grows down and right."""
+    """Yields for each of the four pixels around places its index and its share, how that grows down, right and both."""
     (rows, columns), (height, width) = places, shape[2:]
     for below, beside in np.ndindex(2, 2):
         row, column = np.floor(rows) + below, np.floor(columns) + beside
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         high, wide = 1 - np.abs(rows - row), 1 - np.abs(columns - column)
-        shares = high * wide, (2 * below - 1) * wide, (2 * beside - 1) * high
+        down, right = 2 * below - 1, 2 * beside - 1
+        shares = high * wide, down * wide, right * high, down * right
         index = np.where(inside, row * width + column, 0).astype(np.int64)
         yield index, *(np.where(inside, share, 0) for share in shares)
 

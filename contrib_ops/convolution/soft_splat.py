@@ -11,7 +11,8 @@ MOST = 700.0  # exp of it is finite
 
 @opsdk.op(
     "contrib::soft_splat(Tensor input, Tensor flow, Tensor? metric=None, *, "
-    "'summation' | 'average' | 'linear' | 'softmax' mode='softmax') -> Tensor y"
+    "'summation' | 'average' | 'linear' | 'softmax' mode='softmax') -> Tensor y, "
+    "residuals (Tensor base, Tensor total)"
 )
 def soft_splat(input, flow, metric, mode):
     """y[q] = Σ_p w(q, p) input[p] / Σ_p w(q, p), with w(q, p) = b(q - p - flow[p]) · g(metric[p]).
@@ -31,66 +32,116 @@ def soft_splat(input, flow, metric, mode):
     Raises ValueError: shapes or dtypes that do not fit, a flow that is nan or inf, a metric that the mode does not
     take.
 
-    Gradient: with respect to input, flow and metric, order 1; in the flow the right one where a pixel lands on another.
+    Gradient: with respect to input, flow and metric, order 2; in the flow the right one where a pixel lands on another.
+    The divisors are kept for it, and with "softmax" the greatest metrics that they are relative to.
     """
-    x, z, rows, columns = by_pixels(input, flow, metric)
-    n, c = np.indices(x.shape[:2], sparse=True)
-    sums = np.zeros(x.shape)
-    greatest, shares = totals(z, rows, columns, input.shape, mode)
-    for index, share, _, _ in corners((rows, columns), input.shape):
-        weights = share * gain(z, greatest[n, index], mode)
-        np.add.at(sums, (n[..., None], c[..., None], index[:, None]), weights[:, None] * x)
-    return (sums * shares[:, None]).reshape(input.shape).astype(input.dtype)
+    x, z, places = by_pixels(input, flow, metric)
+    y, (base, total) = np.zeros(x.shape), totals(z, places, input.shape, mode)
+    for index, share, *_ in corners(places, input.shape):
+        np.add.at(y, lands(y, index), share * gain(z, index, base, total, mode)[0] * x)
+    shape = (len(input), 1, *input.shape[2:])
+    return y.reshape(input.shape).astype(input.dtype), base.reshape(shape), total.reshape(shape)
+
+
+# y = Σ w x, with w the share of a pixel times its gain, divided by the total. As these add up to one, a change of w by
+# δ moves y by δ (x - y); with "summation" by δ x, as if y were 0.
 
 
 @soft_splat.backward
-def soft_splat_grad(input, flow, metric, y, dy, mode):
-    x, z, rows, columns = by_pixels(input, flow, metric)
-    n, c = np.indices(x.shape[:2], sparse=True)
-    n, c = n[..., None], c[..., None]
-    greatest, shares = totals(z, rows, columns, input.shape, mode)
-    made, arriving = y.reshape(x.shape), dy.reshape(x.shape) * shares[:, None]
-    dx, dz, down, right = np.zeros(x.shape), *np.zeros((3, *z.shape))
-    for index, share, share_down, share_right in corners((rows, columns), input.shape):
-        gains = gain(z, greatest[n[..., 0], index], mode)
-        here = arriving[n, c, index[:, None]]
-        dx += (share * gains)[:, None] * here
-        moved = ((x - made[n, c, index[:, None]] * (mode != "summation")) * here).sum(axis=1)  # by a weight
-        down += moved * gains * share_down
-        right += moved * gains * share_right
-        dz += moved * share * (gains if mode == "softmax" else 1)
-    dflow = np.stack([right, down], axis=1).reshape(flow.shape).astype(flow.dtype)
-    dmetric = None if metric is None else dz.reshape(metric.shape).astype(metric.dtype)
-    return dx.reshape(input.shape).astype(input.dtype), dflow, dmetric
+def soft_splat_grad(input, flow, metric, y, base, total, dy, mode):
+    x, z, places = by_pixels(input, flow, metric)
+    made, arriving = y.reshape(x.shape) * (mode != "summation"), dy.reshape(x.shape)
+    dx, dz, by_down, by_right = np.zeros(x.shape), *np.zeros((3, *z.shape))
+    for index, share, share_down, share_right, _ in corners(places, input.shape):
+        gains, slopes = gain(z, index, base, total, mode)
+        here = at(arriving, index)
+        moved = ((x - at(made, index)) * here).sum(axis=1, keepdims=True)
+        dx += share * gains * here
+        by_down += moved * gains * share_down
+        by_right += moved * gains * share_right
+        dz += moved * slopes * share
+    return gradients(input, metric, dx, by_down, by_right, dz)
 
 
-def by_pixels(input, flow, metric):
-    """Returns input (N, C, P), metric (N, P), and where each pixel lands, rows and columns (N, P)."""
+@soft_splat_grad.backward
+def soft_splat_grad_grad(input, flow, metric, y, base, total, dy, ddinput, ddflow, ddmetric, mode):
+    x, z, places = by_pixels(input, flow, metric)
+    ddx, ddz, (down, right) = by_pixels(ddinput, ddflow, metric if metric is None else ddmetric, moves=True)
+    averages, arriving = mode != "summation", dy.reshape(x.shape)
+    made, ddy, growth, parts = y.reshape(x.shape) * averages, np.zeros(x.shape), np.zeros(z.shape), []
+    for index, share, share_down, share_right, bend in corners(places, input.shape):
+        gains, slopes = gain(z, index, base, total, mode)
+        turn = share_down * down + share_right * right
+        change = turn * gains + share * slopes * ddz  # of the weight, but for that of the total, the growth
+        np.add.at(ddy, lands(ddy, index), change * (x - at(made, index)) + share * gains * ddx)
+        np.add.at(growth, lands(growth, index), change)
+        parts.append((index, share, share_down, share_right, bend, gains, slopes, turn, change))
+    through_total = (arriving * ddy).sum(axis=1, keepdims=True) * averages
+    dx, dz, by_down, by_right = np.zeros(x.shape), *np.zeros((3, *z.shape))
+    for index, share, share_down, share_right, bend, gains, slopes, turn, change in parts:
+        here = at(arriving, index)
+        moved = ((x - at(made, index)) * here).sum(axis=1, keepdims=True)
+        by_weight = (ddx * here).sum(axis=1, keepdims=True) - at(through_total, index)
+        by_share = moved * slopes * ddz + by_weight * gains
+        dx += change * here
+        by_down += by_share * share_down + moved * gains * bend * right
+        by_right += by_share * share_right + moved * gains * bend * down
+        dz += slopes * (moved * turn + by_weight * share) + moved * share * slopes * ddz * (mode == "softmax")
+    dy_made, dy_arriving = (array.reshape(y.shape).astype(y.dtype) for array in (-growth * arriving * averages, ddy))
+    return {**gradients(input, metric, dx, by_down, by_right, dz), "y": dy_made, "dy": dy_arriving}
+
+
+def by_pixels(input, flow, metric, moves=False):
+    """Returns input (N, C, P), metric (N, 1, P), and where each pixel lands, row and column (2, N, 1, P)."""
     count, channels, height, width = input.shape
-    shape = (count, height * width)
-    rows, columns = flow[:, 1] + np.arange(height)[:, None], flow[:, 0] + np.arange(width)
+    shape = (count, 1, height * width)
+    places = flow[:, ::-1] + (0 if moves else np.indices((height, width)))
     z = np.zeros(shape) if metric is None else metric.reshape(shape).astype(np.float64)
-    return input.reshape(count, channels, shape[1]), z, rows.reshape(shape), columns.reshape(shape)
+    return input.reshape(count, channels, shape[2]), z, np.moveaxis(places, 1, 0).reshape(2, *shape)
 
 
-def totals(z, rows, columns, shape, mode):
-    """Returns of each pixel the greatest metric that reaches it, and what its sum is to be multiplied by."""
-    n, found = np.arange(len(z))[:, None], list(corners((rows, columns), shape))
-    greatest, total = np.full(z.shape, -np.inf), np.zeros(z.shape)
-    for index, share, _, _ in found:
-        np.maximum.at(greatest, (n, index), np.where(share > 0, z, -np.inf))
-    greatest[greatest == -np.inf] = 0
-    for index, share, _, _ in found:
-        np.add.at(total, (n, index), share * gain(z, greatest[n, index], mode))
-    reached = total > 0
-    return greatest, reached / np.where(reached, total, 1) if mode != "summation" else np.ones(z.shape)
+def lands(array, index):
+    """Returns the elements of an array (N, C, P) that pixels reach, for `np.add.at`."""
+    return (*np.indices((*array.shape[:2], 1), sparse=True)[:2], index)
 
 
-def gain(z, greatest, mode):
-    """Returns how much pixels count where the greatest is that; one that only touches a pixel may exceed it."""
+def at(array, index):
+    return np.take_along_axis(array, index, axis=-1)
+
+
+def totals(z, places, shape, mode):
+    """Returns what gains are relative to, the greatest metric with "softmax", and by what sums are divided.
+
+    Where nothing lands that is inf.
+    """
+    base, total, found = np.zeros(z.shape), np.zeros(z.shape), list(corners(places, shape))
+    if mode == "summation":
+        return base, total + 1
     if mode == "softmax":
-        return np.exp(np.minimum(z - greatest, MOST))
-    return z if mode == "linear" else np.ones(z.shape)
+        base[:] = -np.inf
+        for index, share, *_ in found:
+            np.maximum.at(base, lands(base, index), np.where(share > 0, z, -np.inf))
+        base[base == -np.inf] = 0
+    for index, share, *_ in found:
+        np.add.at(total, lands(total, index), share * gain(z, index, base, np.ones(z.shape), mode)[0])
+    return base, np.where(total > 0, total, np.inf)
+
+
+def gain(z, index, base, total, mode):
+    """Returns how much pixels count where they land, divided by the total, and how that grows with the metric."""
+    base, total = (at(array.reshape(z.shape), index) for array in (base, total))
+    if mode == "softmax":
+        return (np.exp(np.minimum(z - base, MOST)) / total,) * 2  # one that only touches a pixel may exceed the base
+    return (z if mode == "linear" else 1.0) / total, 1.0 / total
+
+
+def gradients(input, metric, dx, by_down, by_right, dz):
+    (count, _, *size), dtype = input.shape, input.dtype
+    return {
+        "input": dx.reshape(input.shape).astype(dtype),
+        "flow": np.concatenate([by_right, by_down], axis=1).reshape(count, 2, *size).astype(dtype),
+        "metric": None if metric is None else dz.reshape(metric.shape).astype(dtype),
+    }
 
 
 @soft_splat.infer
@@ -98,7 +149,7 @@ def soft_splat_infer(input, flow, metric):
     shapes = [array.shape for array in (input, flow, metric) if array is not None]
     if any(len(shape) != 4 for shape in shapes):
         raise errors.ShapeError(f"soft_splat: input, flow and metric expected 4 axes each, got shapes {shapes}")
-    return input
+    return input, *[opsdk.TensorSpec((input.shape[0], 1, *input.shape[2:]), "float64")] * 2
 
 
 @soft_splat.check
@@ -120,10 +171,12 @@ def soft_splat_check(input, flow, metric, mode):
 
 
 @soft_splat_grad.check
-def soft_splat_grad_check(input, flow, metric, y, dy, mode):
-    for name, array in (("y", y), ("dy", dy)):
-        if array.shape != input.shape:
-            return f"{name} expected the shape of input, {input.shape}, got {array.shape}"
+def soft_splat_grad_check(input, flow, metric, y, base, total, dy, mode):
+    shape = input.shape
+    for name, array in (("y", y), ("dy", dy), ("base", base), ("total", total)):
+        wanted = shape if name in ("y", "dy") else (shape[0], 1, *shape[2:])
+        if array.shape != wanted:
+            return f"{name} expected shape {wanted} beside input {shape}, got {array.shape}"
     return soft_splat_check(input, flow, metric, mode)
 
 

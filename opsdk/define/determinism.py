@@ -21,7 +21,7 @@ class Repeats:
     count: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 8:
+        if not isinstance(self.count, int) or self.count < 8:  # True is 1
             raise DefinitionError(f"Repeats: expected an integer ≥ 8, got {self.count!r}; 64 give a bar of percents")
 
     def __bool__(self) -> bool:

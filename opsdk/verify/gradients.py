@@ -87,13 +87,19 @@ def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values,
     attrs = application.op_attrs()
     attrs.pop(rule.given or "", None)  # by hand every cotangent is there
     attrs.update(asked_specs(rule.op.opdef, call.inputs) | rule.objects_in(saved))
-    inputs = application.op_inputs(saved, lambda position, number: None)
+    inputs = application.op_inputs(saved, lambda position, number: _absent(opdef, call, position))
+
     def in_dtype(dtype: np.dtype[Any]) -> Call:  # of residuals there is none but that of a call in the dtype
         there = call.cast(dtype)
         entering = there.cast_values(cotangents, dtype)
         return gradient_call(opdef, there, launch_reference(opdef, there), entering, mask)
 
     return replace(call, inputs=inputs, attrs=attrs, remade=in_dtype if rule.op.opdef.reads else None)
+
+
+def _absent(opdef: OpDef, call: Call, position: int) -> np.ndarray | None:
+    """Returns what enters for an output that a call does not give: of an absent gradient zeros, as in the runtimes."""
+    return None if opdef.schema.outputs[position].kind == "optional" else np.zeros_like(flat(call.inputs)[0])
 
 
 def launch_reference(opdef: OpDef, call: Call) -> Outputs:

@@ -153,6 +153,27 @@ def test_so_is_one_of_a_composite_that_reads_a_residual():
         opsdk.grad(mirrored(x).sum(), x, create_graph=True)
 
 
+def test_one_of_integers_depends_on_no_input_so_that_none_has_to_be_read_for_it():
+    @opsdk.op("t::sorted(Tensor x) -> Tensor y, residuals (Tensor<int> order)")
+    def ascending(x):
+        return np.sort(x), x.argsort()
+
+    ascending.infer(lambda x: (x, opsdk.TensorSpec(x.shape, "int64")))
+
+    @ascending.backward
+    def ascending_grad(order, dy):
+        return opsdk.sum_at(dy, order, len(order))
+
+    @ascending_grad.backward
+    def ascending_grad_grad(order, ddx):
+        return ddx[order]
+
+    x, dy = opsdk.to_tensor([3.0, 1.0, 2.0], stop_gradient=False), opsdk.to_tensor([5.0, 6, 7], stop_gradient=False)
+    (dx,) = opsdk.grad(ascending(x), x, dy, create_graph=True)
+    (ddy,) = opsdk.grad(dx, dy, opsdk.to_tensor([10.0, 20, 30]))
+    assert (dx.tolist(), ddy.tolist()) == ([7, 5, 6], [20, 30, 10])
+
+
 def test_the_total_derivative_is_the_authors():
     @opsdk.op(name="cube", namespace="t", residuals=["square"])
     def cube(x):

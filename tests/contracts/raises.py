@@ -16,7 +16,7 @@ GRAM = 3  # consecutive words that a test has to share with the message
 
 _GAP = "\0"  # stands between two pieces of text that are not adjacent in the message
 _HEADER = """\
-# Error messages in opsdk and gradcheck that no test names yet: file, then the longest fixed piece of the text.
+# Error messages that no test names yet: file, then the longest fixed piece of the text.
 # Write the test, then delete the line. The list only shrinks; python -m tests.contracts.raises writes it anew.
 """
 
@@ -216,7 +216,7 @@ def _identifying(piece):
 
 
 def _main():
-    modules = read_tree(packages=("opsdk", "gradcheck"))
+    modules = read_tree()
     missing = untested(raised_messages(modules), test_strings(REPOSITORY / "tests"))
     entries = sorted({message.entry for message in missing})
     RATCHET.write_text(_HEADER + "".join(f"{entry}\n" for entry in entries), encoding="utf-8")

@@ -12,6 +12,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 # compilers; the rest of each family is proven with every run, but for those of SWEPT, of which none is quick.
 SWEPT = {"normalization", "sequences"}
 SLOW = {
+    "contrib::advanced_index",
     "contrib::batch_norm",
     "contrib::bag_products",
     "contrib::bags_to_table",

@@ -276,6 +276,39 @@ def test_verify_judges_a_cuda_row_like_any_other():
     assert "t::relu[cuda,float64,numba]::value.y" in [finding.id for finding in report.findings]
 
 
+def left(x, y):
+    i = cuda.grid(1)
+    if i < y.size and x[i] > 0:
+        y[i] = x[i]
+
+
+def left_in_scratch(x, y, room):
+    i = cuda.grid(1)
+    if i < y.size:
+        y[i] = max(x[i], 0) + room[0]
+
+
+def beyond(x, y):
+    i = cuda.grid(1)
+    if i <= y.size:
+        y[i] = max(x[i], 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "said"),
+    [
+        (left, {}, "this kernel leaves it as the memory was, expected a value"),
+        (left_in_scratch, {"scratch": {"room": lambda x: opsdk.TensorSpec((1,), x.dtype)}}, "leaves it as the memory"),
+        (beyond, {}, "expected it to stay inside its arrays"),
+    ],
+)
+def test_verify_finds_a_kernel_that_leaves_memory_as_it_was_and_one_that_leaves_its_arrays(kernel, options, said):
+    relu = opsdk.op(lambda x: np.maximum(x, 0), name="relu", namespace="t")
+    relu.kernel("cuda", kernel, language="numba", launch=opsdk.launch.elementwise("y", threads=8), **options)
+    report = opsdk.verify(relu, rows="cuda,*,numba", samples=[opsdk.Sample(np.array([-1.0, 2, -3, 0]))])
+    assert any(said in finding.message for finding in report.findings), report.findings
+
+
 def test_a_bound_kernel_launches_at_any_geometry():
     y = np.zeros(6)
     run = BoundKernel(lambda y: y.__setitem__(cuda.grid(1), cuda.gridDim.x))

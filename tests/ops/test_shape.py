@@ -145,6 +145,11 @@ def test_a_size_that_could_be_any_is_not_chosen(have):
     assert shape.reshape(np.zeros(have), shape=[-1, 3]).shape == (0, 3)
 
 
+def test_what_is_no_list_of_sizes_is_refused():
+    with pytest.raises(ShapeError, match=r"reshape: expected sizes, got 1\.5"):
+        opsdk.reshape(np.zeros(6), shape=1.5)
+
+
 @pytest.mark.parametrize("sizes", [[-2, -3], [-6, -1], [2, 2, -2]])
 def test_negative_sizes_are_refused(sizes):
     with pytest.raises(ShapeError, match=r"reshape: expected sizes ≥ 0, or -1 once, got \("):

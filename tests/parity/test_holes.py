@@ -372,6 +372,13 @@ def test_a_buffer_of_a_list_has_a_known_shape_or_none():
         made([A, None], W)
 
 
+def test_a_call_with_a_hole_is_explained():
+    text = str(opsdk.explain(defined(), [A, None], W))
+    assert "t::scaled(xs: [float64[3], none], w: float64[3])" in text
+    assert "gives    ys: [float64[3], none]" in text
+    assert "saves    input xs (24 bytes), input w (24 bytes)" in text
+
+
 def test_verify_tries_samples_with_holes_and_every_step_takes_them(op):
     report = opsdk.verify(op)
     assert (report.verdict, report.findings) == ("pass", ())

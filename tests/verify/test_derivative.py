@@ -105,3 +105,21 @@ def test_a_backward_is_sent_no_cotangents_of_other_inputs_where_data_decide_size
     subject = first_order(op.opdef, Call([np.array([1.0, -2, 3])], {}), None)
     with pytest.raises(ShapeError, match=r"expected cotangents of the shapes \[\(3,\)\] here, got \[\(2,\)\]"):
         subject.vjp((np.ones(3),), (np.ones(3),), (np.ones(2),))
+
+
+def test_a_second_backward_is_sent_zeros_for_the_gradient_of_an_input_that_is_absent(define):
+    @define
+    def scaled(x, w=None):
+        return x * x if w is None else x * x * w
+
+    @scaled.backward
+    def scaled_grad(x, w, dy):
+        return (2 * x * dy, None) if w is None else (2 * x * w * dy, x * x * dy)
+
+    @scaled_grad.backward
+    def scaled_grad_grad(x, w, dy, ddx, ddw):
+        if w is None:
+            return 2 * dy * ddx, None, 2 * x * ddx
+        return 2 * w * dy * ddx + 2 * x * dy * ddw, 2 * x * dy * ddx, 2 * x * w * ddx + x * x * ddw
+
+    assert opsdk.verify(scaled, samples=[opsdk.Sample(np.array([1.0, 2.0]))]).findings == ()

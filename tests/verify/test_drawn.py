@@ -7,7 +7,6 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import DefinitionError
-from opsdk.verify import draws
 
 X = np.array([0.3, -1.2, 0.8, 2.0, -0.4, 1.5])
 SAMPLE = [opsdk.Sample(X, reason="both signs")]
@@ -132,24 +131,6 @@ def test_an_op_with_a_seed_or_a_generator_is_judged_by_that(define):
     report = opsdk.verify(drawn, samples=SAMPLE)
     assert report.verdict == "pass"
     assert report.coverage.tested
-
-
-def test_generators_are_found_behind_closures_defaults_and_attributes(define):
-    first, second, third = (np.random.default_rng(n) for n in range(3))
-
-    def helper(shape, rng=second):
-        return rng.random(shape)
-
-    op = define(lambda x: x + first.random(x.shape) + helper(x.shape) + keeper[0]["rng"].random(x.shape))
-    keeper = [{"rng": third}]
-    found = draws.generators_of(op.opdef)
-    assert all(any(each is one for each in found) for one in (first, second, third))
-
-
-@pytest.mark.parametrize("count", [0, 7, 2.5, True])
-def test_too_few_repeats_are_refused(count):
-    with pytest.raises(DefinitionError, match=r"Repeats: expected an integer ≥ 8, got"):
-        opsdk.Repeats(count)
 
 
 def test_what_is_neither_deterministic_nor_repeated_is_refused(define):

@@ -17,7 +17,7 @@ from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import Room, Sized, sized_of
 from opsdk.backends.cuda.launch import BoundKernel, at_one_place, failures
-from opsdk.backends.memory.device import Memory
+from opsdk.backends.memory.device import HOST, Memory
 from opsdk.backends.numba.cpu import check_unchanged, reads_as_registered
 from opsdk.core.errors import LaunchError
 from opsdk.core.nested import each, flat
@@ -29,8 +29,13 @@ from opsdk.define.opdef import OpDef
 
 
 # Any, in this file: arrays of NumPy or CuPy, attribute values.
-def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
+def launch_of(opdef: OpDef, kernel: Kernel, lender: Memory | None = None) -> Launch:
     """Returns a launch that gives the kernel its arguments in its own order.
+
+    Args:
+        opdef: the op.
+        kernel: one of its kernels.
+        lender: what makes the arrays that the kernel fills; the memory of the inputs unless given.
 
     Raises:
         LaunchError: the kernel has no launch shape, or does not take every output.
@@ -50,6 +55,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     def launch(*values: Any, **attrs: Any) -> Any:
         values = values if shaped is None else tuple(shaped(values))
         memory, given = at_one_place(values, subject)
+        memory = memory if lender is None else lender
         tensors = dict(zip(inputs, given, strict=True))
         lent, counted = ({}, None) if lends is None else lends(memory, tensors, attrs)
         made = allocate(opdef, given, attrs, fresh, memory.empty) if counted is None else counted.buffers
@@ -73,6 +79,35 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
     return launch
+
+
+_MOST = 256  # elements, of which the simulator runs each in a thread of Python
+
+
+def tried(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int) -> list[Any] | None:
+    """Runs a kernel in the simulator, in memory that holds `fill`; returns its outputs, None of too many elements.
+
+    An index that is wrong raises there.
+    """
+    if sum(array.size for array in flat(inputs)) > _MOST:
+        return None
+    made = launch_of(opdef, kernel, Holding(fill))(*inputs, **attrs)
+    return list(made) if isinstance(made, tuple) else [] if made is None else [made]
+
+
+class Holding(Memory):
+    """Host memory of which what is lent holds a number."""
+
+    def __init__(self, fill: int) -> None:
+        self._fill = fill
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        """Returns an array of that number."""
+        return np.full(shape, self._fill, dtype)
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is an array of the host."""
+        return HOST.holds(value)
 
 
 class Lends:

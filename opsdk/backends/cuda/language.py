@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, register_language
+from opsdk.backends.cuda.runtime import is_simulated
 from opsdk.backends.native.language import Expressions
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -59,8 +60,11 @@ class NumbaCUDA(Language):
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
-        """Runs the Python text of a kernel that asks for no thread of its own."""
-        made: list[Any] | None = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
+        """Runs the kernel in the simulator; elsewhere the Python text of one that asks for no thread of its own."""
+        if is_simulated():
+            made: list[Any] | None = slow("opsdk.backends.cuda.author").tried(opdef, kernel, inputs, attrs, fill)
+        else:
+            made = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
         return made
 
 

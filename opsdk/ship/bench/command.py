@@ -96,7 +96,7 @@ def run_bench(targets: Sequence[str], options: BenchOptions) -> Exit:
     sizes, dtype = sizes_of(options.n), np.dtype(as_dtype(options.dtype))
     peers = load_peers(options.peers) if options.peers else {}
     work = []
-    for op in (op for target in targets for op in resolve(target).ops):
+    for op in (op for target in targets for op in resolve(target).shown):
         # A gradient op is timed as the backward of the op that it belongs to.
         forward = None if op.opdef.gradient_of is None else REGISTRY.get(op.opdef.gradient_of)
         opdef, backward = (op.opdef, options.backward) if forward is None else (forward.opdef, True)

@@ -42,7 +42,7 @@ def write_pages(targets: Sequence[str], out: Path) -> Exit:
         TargetError: a target names nothing, or a file is in the way that was not made here.
         BrokenDefinitionError: a file or module cannot be loaded.
     """
-    ops = list({op.opdef.name: op for target in targets for op in resolve(target).ops}.values())
+    ops = list({op.opdef.name: op for target in targets for op in resolve(target).shown}.values())
     if not ops:
         narrate(f"nothing to describe: {', '.join(targets)} defines no op")
         return Exit.NOTHING

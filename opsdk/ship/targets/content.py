@@ -1,8 +1,8 @@
 """What a file or module defines: the ops and primitives of its own, and which of them a name there means.
 
-Its own is what is written in it or was registered while it was being loaded, as by a factory that it calls. To the op of
-another it may give kernels, a backward or an infer rule, and then it is one to judge. What is merely imported is not,
-unless a variable that holds it is named.
+Its own is what is written in it or was registered while it was being loaded, as by a factory that it calls. To the op
+of another it may give kernels, a backward or an infer rule, and then it is one to judge. What is merely imported is
+not, unless a variable that holds it is named.
 """
 
 from __future__ import annotations

@@ -46,6 +46,11 @@ class Selection:
     primitives: tuple[Op, ...] = ()
     shared: frozenset[str] = frozenset()
 
+    @property
+    def shown(self) -> tuple[Op, ...]:
+        """The ops; where there are none the primitives, which only `opsdk check` looks at beside ops."""
+        return self.ops or self.primitives
+
     def paste(self, name: str) -> str:
         """Returns what names an op of this selection in a new process: `relu.py:relu` where a file defines it."""
         bare = name.rpartition("::")[2]
@@ -89,8 +94,7 @@ def resolve_one(text: str) -> Op:
     Raises:
         TargetError: the target names no op, or several.
     """
-    selection = resolve(text)
-    ops = selection.ops or selection.primitives
+    ops = resolve(text).shown
     if len(ops) != 1:
         names = ", ".join(op.opdef.name for op in ops) or "none"
         raise TargetError(f"{text}: expected one op, got {len(ops)} ({names}); name one of them as {text}:NAME")

@@ -40,7 +40,7 @@ def test_tensors_and_overlapping_arrays_hold_in_the_simulator():
     assert simulate("sim_tensors.py", "sim_overlap.py") >= 39
 
 
-@pytest.mark.slow  # 150 s: every built-in op and every kernel, which the simulator runs a thread at a time
+@pytest.mark.slow  # 4 minutes: every built-in op and every kernel, which the simulator runs a thread at a time
 def test_everything_holds_in_the_simulator():
     assert simulate("") >= 250
 

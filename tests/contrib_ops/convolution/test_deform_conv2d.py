@@ -92,6 +92,29 @@ def test_gradients_are_differences_of_the_loops(case, rng):
             np.testing.assert_allclose(tensor.grad.numpy()[at], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-7)
 
 
+# A compilation for those without groups; the proof of the op tries them as well.
+@pytest.mark.parametrize("case", ["grouped", *(pytest.param(c, marks=pytest.mark.slow) for c in ("plain", "strided"))])
+def test_second_derivatives_are_mixed_differences_of_the_loops(case, rng):
+    inputs, attrs = inputs_of(case, rng)
+    first, second = ([rng.normal(size=array.shape) for array in inputs] for _ in range(2))
+    tensors = [opsdk.to_tensor(array, stop_gradient=False) for array in inputs]
+    y = deform_conv2d(*tensors, **attrs)
+    dy = opsdk.to_tensor(rng.normal(size=y.shape), stop_gradient=False)
+    gradients = opsdk.grad(y, tensors, dy, create_graph=True)
+    inner = sum((g * d).sum() for g, d in zip(gradients, first, strict=True))
+    *found, of_bias, ddy = opsdk.grad(inner, [*tensors, dy], allow_unused=True)
+    assert of_bias is None
+    got = sum((g.numpy() * d).sum() for g, d in zip(found, second[:4], strict=True))
+
+    def at(along, across):
+        moved = [x + 1e-4 * (along * a + across * b) for x, a, b in zip(inputs, first, second, strict=True)]
+        return by_loops(*moved, **attrs)
+
+    mixed = (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4e-8
+    np.testing.assert_allclose(got, (mixed * dy.numpy()).sum(), rtol=1e-5)
+    np.testing.assert_allclose(ddy.numpy(), (at(1, 0) - at(-1, 0)) / 2e-4, atol=1e-5)
+
+
 def test_gradients_are_those_of_torch(rng):
     torch = pytest.importorskip("torch")
     inputs, attrs = inputs_of("plain", rng)

@@ -72,6 +72,28 @@ def test_gradients_are_differences_of_the_loops(mode, rng):
             np.testing.assert_allclose(tensor.grad.numpy()[at], (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
 
 
+# Without a metric is a compilation of its own; those with one stand for it.
+@pytest.mark.parametrize("mode", ["softmax", "linear", *(pytest.param(m, marks=pytest.mark.slow) for m in MODES[:2])])
+def test_second_derivatives_are_mixed_differences_of_the_loops(mode, rng):
+    inputs = [array for array in inputs_of(mode, rng, by=0.8) if array is not None]
+    first, second = ([rng.normal(size=array.shape) for array in inputs] for _ in range(2))
+    tensors = [opsdk.to_tensor(array, stop_gradient=False) for array in inputs]
+    y = soft_splat(*tensors, mode=mode)
+    dy = opsdk.to_tensor(rng.normal(size=y.shape), stop_gradient=False)
+    gradients = opsdk.grad(y, tensors, dy, create_graph=True)
+    inner = sum((g * d).sum() for g, d in zip(gradients, first, strict=True))
+    *found, ddy = opsdk.grad(inner, [*tensors, dy])
+    got = sum((g.numpy() * d).sum() for g, d in zip(found, second, strict=True))
+
+    def at(along, across):
+        moved = [x + 1e-4 * (along * a + across * b) for x, a, b in zip(inputs, first, second, strict=True)]
+        return by_loops(*moved, *[None] * (3 - len(moved)), mode)
+
+    mixed = (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4e-8
+    np.testing.assert_allclose(got, (mixed * dy.numpy()).sum(), rtol=1e-5)
+    np.testing.assert_allclose(ddy.numpy(), (at(1, 0) - at(-1, 0)) / 2e-4, atol=1e-5)
+
+
 def test_gradients_are_those_of_torch(rng):
     torch = pytest.importorskip("torch")
     inputs = inputs_of("softmax", rng)
@@ -177,5 +199,7 @@ def test_axes_modes_and_cotangents_that_do_not_fit_are_refused():
         ValueError, match=r"attribute 'mode' expected 'summation' \| 'average' \| 'linear' \| 'softmax', got"
     ):
         soft_splat(*GOOD, mode="mean")
-    with pytest.raises(InputValueError, match=r"dy expected the shape of input, \(1, 2, 3, 3\), got \(1, 2, 3, 1\)"):
-        soft_splat.grad(*GOOD, GOOD[0], np.zeros((1, 2, 3, 1)))
+    with pytest.raises(InputValueError, match=r"dy expected shape \(1, 2, 3, 3\) beside input \(1, 2, 3, 3\), got"):
+        soft_splat.grad(*GOOD, GOOD[0], GOOD[2], GOOD[2], np.zeros((1, 2, 3, 1)))
+    with pytest.raises(InputValueError, match=r"total expected shape \(1, 1, 3, 3\) beside input \(1, 2, 3, 3\), got"):
+        soft_splat.grad(*GOOD, GOOD[0], GOOD[2], GOOD[2][0], GOOD[0])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from contrib_ops.linear_algebra.cholesky import cholesky
+from contrib_ops.linear_algebra.cholesky import cholesky, unfactored
 from opsdk.core.errors import OpsdkError
 from opsdk.verify.kernels.launch import launch
 
@@ -112,3 +112,8 @@ def test_gradient_ops_refuse_cotangents_of_another_shape():
     cholesky.grad.grad(np.eye(3), np.eye(3), np.eye(3))  # a first call of a kind is in the SDK's hands
     with pytest.raises(ValueError, match=r"ddA expected shape \(3, 3\) like L, got \(2, 2\)"):
         cholesky.grad.grad(np.eye(3), np.eye(3), np.eye(2))
+
+
+def test_the_message_about_the_first_matrix_without_a_factor_is_asked_for_where_one_has_none():
+    with pytest.raises(AssertionError, match="no matrix fails alone"):
+        unfactored(np.eye(2))

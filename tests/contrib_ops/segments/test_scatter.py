@@ -115,6 +115,13 @@ def test_an_index_outside_is_refused_by_every_kernel(op, index, size, text):
             assert str(caught.value) == f"op 'contrib::{op.__name__}': {text}"
 
 
+def test_means_are_of_floats_and_complex_numbers_and_maxima_of_numbers_that_have_an_order():
+    with pytest.raises(DTypeError, match="scatter_mean: src expected floats or complex numbers, got int64; cast it"):
+        scatter_mean(np.arange(6), IDS, 5, 0)
+    with pytest.raises(DTypeError, match="scatter_max: src expected real numbers, got complex128; cast it"):
+        scatter_max(1j * np.ones(6), IDS, 5, 0)
+
+
 @pytest.mark.parametrize("op", [scatter_mean, scatter_max])
 @pytest.mark.parametrize(
     ("src", "index", "axis", "error", "text"),

@@ -100,3 +100,18 @@ def test_a_result_behind_a_list_of_results_is_held_to_its_own_reference():
         wrong[5] = 0
         assert truth.problem([[x + 1, x + 2], 3 * x]) == ""
         assert truth.problem([[x + 1, x + 2], wrong]).startswith("output 'z' wrong in 1 of 8 elements, worst z[5]")
+
+
+def test_a_result_behind_a_hole_is_held_to_its_own_reference():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::some(Tensor x) -> Tensor?[] parts", infer=lambda x: [None, x, x])
+        def some(x):
+            return [None, x + 1, x + 2]
+
+        x = np.linspace(1, 2, 8).astype(np.float32)
+        truth = Truth(some.opdef, Call([x], {}))
+        wrong = x + 2
+        wrong[5] = 0
+        assert truth.problem([[None, x + 1, x + 2]]) == ""
+        assert truth.problem([[None, x + 1, wrong]]).startswith("output 'parts[2]' wrong in 1 of 8 elements, worst")

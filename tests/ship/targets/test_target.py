@@ -250,6 +250,8 @@ def test_primitives_stand_beside_the_ops_of_a_file_each_as_an_op(here):
     assert (names("own.py"), alone("own.py")) == (["own::doubled"], ["own::soft"])
     assert (names("own.py:soft"), alone("own.py:soft")) == ([], ["own::soft"])
     assert (names("own.py:doubled"), alone("own.py:doubled")) == (["own::doubled"], [])
+    assert [op.opdef.name for op in resolve("own.py:soft").shown] == ["own::soft"]
+    assert [op.opdef.name for op in resolve("own.py").shown] == ["own::doubled"]
     assert resolve_one("own.py:soft").opdef.name == "own::soft"
     assert resolve_one("own.py").opdef.name == "own::doubled"
 
