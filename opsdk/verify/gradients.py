@@ -98,8 +98,8 @@ def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values,
 
 
 def _absent(opdef: OpDef, call: Call, position: int) -> np.ndarray | None:
-    """Returns what enters for an output that a call does not give: of an absent gradient zeros, as in the runtimes."""
-    return None if opdef.schema.outputs[position].kind == "optional" else np.zeros_like(flat(call.inputs)[0])
+    """Returns what enters for an output, or a hole, that a call does not give: of an absent gradient zeros."""
+    return None if opdef.schema.outputs[position].may_lack else np.zeros_like(flat(call.inputs)[0])
 
 
 def launch_reference(opdef: OpDef, call: Call) -> Outputs:

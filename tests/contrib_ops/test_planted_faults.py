@@ -98,6 +98,16 @@ FAULTS = {
         ("normalization/batch_norm.c", "kept_mean[k] += (T)(momentum", "kept_mean[k] += (T)((1 - momentum)"),
         ("normalization/batch_norm.c", "*v / (count - 1) - kept_var", "*v / count - kept_var"),
     ],
+    "dropout": [
+        ("regularization/dropout.py", "return dropout(dy, p=p, rng=rng)", "return dropout(dy, p=p)"),
+        ("regularization/dropout.py", "rng=rng)\n", "rng=rng) * (1 - p)\n"),
+        ("regularization/dropout.py", "vmath.uniform(rng, i)", "vmath.uniform(rng, i + 1)"),
+        ("regularization/dropout.py", "vmath.uniform(rng, i) >=", "vmath.uniform(rng, i) <"),
+        ("regularization/dropout.py", "rng.random(x.shape)", "rng.random((2, *x.shape))[1]"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(rng, i + 1)"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "(opsdk_random_bits(rng, i) >> 12) * 0x1p-53"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(0, i)"),
+    ],
     "stateful_dropout": [
         ("regularization/stateful_dropout.py", "else x.copy()), key", "else x.copy()), state.copy()"),
         (
@@ -107,7 +117,8 @@ FAULTS = {
         ),
         ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1])"),
         ("regularization/stateful_dropout.c", "words[1] + 1)", "words[1] + 2)"),
-        ("regularization/stateful_dropout.c", "(i / 4) + 1, made)", "(i / 4), made)"),
+        ("regularization/stateful_dropout.c", "opsdk_uniform(drawn, i)", "opsdk_uniform(drawn, i + 1)"),
+        ("regularization/stateful_dropout.c", "opsdk_uniform(drawn, i)", "opsdk_uniform(words[0], i)"),
         ("regularization/stateful_dropout.c", "(T)(1 / (1 - p))", "(T)(1 / p)"),
     ],
     "fused_adamw": [
@@ -149,16 +160,18 @@ FAULTS = {
     ],
     "scatter_mean": [
         ("segments/scatter.py", "shares = lines_of(wide(dy), axis)", "shares = -lines_of(wide(dy), axis)"),
-        ("segments/scatter.py", ".reshape(-1) / counts_of(cells, dy.size)", ".reshape(-1)"),
-        ("segments/scatter.py", "shares[cells]", "shares[cells[::-1]]"),
-        ("segments/scatter.py", "return scatter_mean(ddsrc, index", "return scatter_mean(2 * ddsrc, index"),
+        ("segments/scatter.py", "lines_of(wide(dy), axis) / divisors(counts, axis)", "lines_of(wide(dy), axis)"),
+        ("segments/scatter.py", "shares.reshape(-1)[cells]", "shares.reshape(-1)[cells[::-1]]"),
+        ("segments/scatter.py", ".astype(src.dtype), counts\n", ".astype(src.dtype), counts + 1\n"),
         (
-            "segments/scatter_numba.py",
-            "sums, counts = np.zeros((size, after)), np.zeros((size, after))",
-            "sums = counts = np.zeros((size, after))",
+            "segments/scatter.py",
+            ".astype(src.dtype), counts\n",
+            ".astype(src.dtype), KEPT.setdefault(counts.shape, counts)\n\n\nKEPT = {}\n",
         ),
-        ("segments/scatter_numba.py", "sums / np.maximum(counts, 1)", "sums / counts.max()"),
-        ("segments/scatter_numba.py", "arriving[b, s, j] / counts[s, j]", "arriving[b, s, j] / counts[s, 0]"),
+        ("segments/scatter.py", "return scatter_mean(ddsrc, index", "return scatter_mean(2 * ddsrc, index"),
+        ("segments/scatter_numba.py", "    held[:] = 0\n", ""),
+        ("segments/scatter_numba.py", "sums / np.maximum(held[b % len(held)], 1)", "sums / held.max()"),
+        ("segments/scatter_numba.py", "np.maximum(held[b % lines], 1)", "np.maximum(held[0], 1)"),
     ],
     "scatter_max": [
         ("segments/scatter.py", "np.arange(count)[:, None], count))", "np.arange(count)[::-1, None], count))"),

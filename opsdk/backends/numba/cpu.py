@@ -190,17 +190,10 @@ def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
     """Returns the positions of the outputs that a kernel fills: all that it has to make, or none.
 
     Raises:
-        BindingError: it takes some of them and not the others, or a list of open sizes.
+        BindingError: one is a list of open sizes.
     """
     schema = opdef.schema
-    outputs = {i: schema.outputs[i].name for i in schema.fresh_outputs}
-    buffers = tuple(i for i, name in outputs.items() if name in kernel.parameters)
-    if buffers and len(buffers) < len(outputs):
-        rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
-        raise BindingError(
-            f"{opdef.subject}, numba kernel: expected a parameter for every output or for none, got none for {rest}",
-            at=str(kernel.origin),
-        )
+    buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
     if size_function(kernel) is not None and any(schema.outputs[i].kind == "list" for i in buffers):
         raise BindingError(
             f"{opdef.subject}, numba kernel: {size_function(kernel)} expected outputs that are single tensors, got a "

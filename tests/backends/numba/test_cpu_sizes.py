@@ -115,11 +115,6 @@ def test_the_python_text_is_tried_in_the_same_buffers():
         run_text(few.opdef, list(few.opdef.kernels)[-1], [np.ones(2)], {"least": 0.0}, 1)
 
 
-def test_a_kernel_takes_all_outputs_or_none():
-    with pytest.raises(BindingError, match="expected a parameter for every output or for none, got none for 'places'"):
-        op(lambda x, values: 0, bound=lambda x: x.size)(np.ones(2))
-
-
 def test_a_list_of_open_sizes_is_for_another_language():
     made = opsdk.op("t::parts(Tensor x) -> Tensor[] ys")(lambda x: [x])
     made.kernel("cpu", lambda x, ys: 0, language="numba", bound=lambda x: x.size)
