@@ -107,6 +107,7 @@ FAULTS = {
         ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(rng, i + 1)"),
         ("regularization/dropout.c", "opsdk_uniform(rng, i)", "(opsdk_random_bits(rng, i) >> 12) * 0x1p-53"),
         ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform(0, i)"),
+        ("regularization/dropout.c", "opsdk_uniform(rng, i)", "opsdk_uniform((int32_t)rng, i)"),
     ],
     "stateful_dropout": [
         ("regularization/stateful_dropout.py", "else x.copy()), key", "else x.copy()), state.copy()"),

@@ -170,7 +170,23 @@ def test_a_c_kernel_is_given_the_seed_as_int64():
 def test_verify_judges_a_random_op_with_its_draw_fixed(drop):
     report = opsdk.verify(drop)
     assert (report.verdict, report.findings) == ("pass", ())
-    assert any("rng=opsdk.Generator(0)" in sample for sample in report.coverage.samples)
+    assert any("rng=opsdk.Generator(4294967297)" in sample for sample in report.coverage.samples)
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("rng", "pass"), ("0", "fail"), ("(int32_t)rng", "fail")])
+def test_verify_finds_a_kernel_that_draws_by_another_key(key, verdict):
+    with opsdk.scoped_registry():
+        op = opsdk.op("t::noise(Tensor x, *, Generator rng) -> Tensor y", linear=True, infer=opsdk.infer.like("x"))
+        noise = op(lambda x, rng: x * rng.random(x.shape).astype(x.dtype))
+        noise.backward(lambda dy, rng: dy * rng.random(dy.shape).astype(dy.dtype))
+        noise.kernel("cpu", language="c", dtype="float64", source=f'''
+            void noise_f64(const DLTensor *x, DLTensor *y, int64_t rng) {{
+                (void)rng;
+                for (int64_t i = 0; i < opsdk_size(x); ++i)
+                    OPSDK_DATA(double, y)[i] = OPSDK_DATA(const double, x)[i] * opsdk_uniform({key}, i);
+            }}
+        ''')  # fmt: skip
+        assert opsdk.verify(noise).verdict == verdict
 
 
 def test_verify_finds_a_backward_that_draws_other_numbers():
