@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,18 @@ class Generator:
         with self._lock:
             self._count += 1
             return Draw(drawn(self._seed, self._count - 1))
+
+    @contextmanager
+    def taken(self) -> Iterator[Draw]:
+        """Gives the next draw; where the block raises, it is the next one again, unless others were taken since."""
+        draw = self.draw()
+        try:
+            yield draw
+        except BaseException:
+            with self._lock:
+                if self._count and draw == drawn(self._seed, self._count - 1):
+                    self._count -= 1
+            raise
 
     def peek(self) -> Draw:
         """Returns the draw that comes next, and does not take it."""
@@ -170,3 +183,19 @@ def next_seed() -> int:
         if not _generators:
             _generators.append(np.random.default_rng())
         return int(_generators[0].integers(1, 2**31 - 1))
+
+
+@contextmanager
+def taken() -> Iterator[Draw]:
+    """Gives the next draw of the global generator, as `Generator.taken` does of another."""
+    bits = stream().bit_generator
+    before = bits.state
+    draw = Draw(next_seed())
+    after = bits.state
+    try:
+        yield draw
+    except BaseException:
+        with _lock:
+            if bits.state == after:
+                bits.state = before
+        raise

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.numba.cpu import launch_of, run_text
+from opsdk.backends.numba.cpu import launch_of
+from opsdk.backends.numba.text import run_text
 from opsdk.core.errors import BindingError, KernelNotFoundError, SizeError
 
 numba = pytest.importorskip("numba")

@@ -60,7 +60,7 @@ def test_each_generator_gives_a_draw_that_all_kernels_share():
     own = opdef("Generator rng, Generator other", "rng, other")
     found = needed(own)
     assert found == needed(own)
-    assert found["rng"] == Generator(0).peek() != found["other"] == Generator(1).peek()
+    assert found["rng"] == Generator(2**32 + 1).peek() != found["other"] == Generator(2**32 + 2).peek()
     held = Generator(7)
     assert draws(own, {"rng": held})["rng"] == held.peek()
     assert held.state_dict()["count"] == 0
