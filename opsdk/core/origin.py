@@ -71,6 +71,19 @@ def caller() -> Origin:
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
 
 
+def loading() -> Origin:
+    """Returns the line that runs of the innermost module that is being loaded: what is registered now is its own.
+
+    That is not always where a function was written: a file may call another's factory, or register one of a library.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (
+        frame.f_code.co_name != "<module>" or frame.f_code.co_filename.startswith("<")  # what is given to `exec`
+    ):
+        frame = frame.f_back
+    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
+
+
 def registrar(origin: Origin) -> str:
     """Returns who registers something defined at a place: its file, with the one that the user's line stands in.
 
@@ -88,7 +101,8 @@ def trimmed(error: E) -> E:
 
     An error of opsdk speaks about the user's call, so the frames between that call and the check that failed say
     nothing; nor do those between the call and a function of the user's, such as an infer rule, that raised. Other
-    people's frames stay, in their order. An exception that opsdk's own code raised, and did not mean to, keeps all.
+    people's frames stay, in their order. What opsdk itself was handling when it found the mistake says nothing either;
+    what the user was, is kept. An exception that opsdk's own code raised, and did not mean to, keeps all.
     """
     trace, kept, is_own = error.__traceback__, [], True
     while trace is not None:
@@ -98,6 +112,8 @@ def trimmed(error: E) -> E:
         trace = trace.tb_next
     if FLAGS.traceback == "full" or (is_own and not isinstance(error, OpsdkError)):
         return error
+    while error.__cause__ is None and (context := error.__context__) is not None and not _runs_through_others(context):
+        error.__context__ = context.__context__
     for each in reversed(kept):
         trace = TracebackType(trace, each.tb_frame, each.tb_lasti, each.tb_lineno)
     return error.with_traceback(trace)
@@ -114,3 +130,12 @@ def trimming(function: Callable[P, R]) -> Callable[P, R]:
             raise trimmed(error)  # noqa: B904 - the same error, without the frames below the user's
 
     return trimmed_call
+
+
+def _runs_through_others(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(PACKAGE_ROOT):
+            return True
+        trace = trace.tb_next
+    return False
