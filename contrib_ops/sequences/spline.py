@@ -152,4 +152,4 @@ def spline_values_bench(rng, n):
 
 
 for op, name in ((spline, "forward"), (spline_values, "backward")):
-    op.kernel("cpu", language="numba", source=f".spline_numba:{name}", contiguous=True)
+    op.kernel("cpu", language="numba", source=f".spline_numba:{name}", dtype=("float32", "float64"), contiguous=True)

@@ -104,3 +104,16 @@ def test_other_dtypes_and_empty_vectors_are_refused():
         flash_attention(Q, K.astype(np.float32), V)
     with pytest.raises(ValueError, match=r"expected vectors of one element or more, got shape \(3, 0\)"):
         flash_attention(Q[:, :0], K[:, :0], V)
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float16", 2**-10), ("bfloat16", 2**-7)])
+def test_gradients_of_long_vectors_of_16_bits_are_summed_in_float32(dtype, unit, rng):
+    def outcome(kind):
+        inputs = [opsdk.to_tensor(array, stop_gradient=False).astype(kind) for array in rounded]
+        made = flash_attention(*inputs[:3])[0]
+        return [g.numpy().astype(float) for g in opsdk.grad(made, inputs[:3], grad_outputs=inputs[3])]
+
+    arrays = [*rng.normal(size=(2, 3, 4000)), *rng.uniform(size=(2, 3, 4000))]  # dout · v, about 1000, is to cancel
+    rounded = [opsdk.to_tensor(array).astype(dtype).astype("float64").numpy() for array in arrays]
+    for got, want in zip(outcome(dtype), outcome("float64"), strict=True):
+        assert np.abs(got - want).max() < 4 * unit * np.abs(want).max()
