@@ -30,6 +30,7 @@ from contrib_ops.optimizers import fused_adamw as fused_adamw
 from contrib_ops.quantization import fake_quantize as fake_quantize
 from contrib_ops.quantization import learned_step as learned_step
 from contrib_ops.quantization import topk_straight_through as topk_straight_through
+from contrib_ops.regularization import dropout as dropout
 from contrib_ops.regularization import stateful_dropout as stateful_dropout
 from contrib_ops.segments import embedding_bag as embedding_bag
 from contrib_ops.segments import padded_from_ragged as padded_from_ragged

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from gradcheck.check import check
+from gradcheck.checking import check
 from gradcheck.errors import UsageError
 from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcheck.check import check
+from gradcheck.checking import check
 from gradcheck.errors import GradcheckError, UsageError
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gradcheck.case import expect_options
-from gradcheck.check import check
+from gradcheck.checking import check
 from gradcheck.errors import GradcheckError, UsageError
 from gradcheck.model.protocol import Forward, Vjp
 from gradcheck.report import Report

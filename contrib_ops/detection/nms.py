@@ -7,7 +7,7 @@ from opsdk import errors
 
 
 @opsdk.op(
-    "contrib::nms(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor<int> keep",
+    "contrib::nms(Tensor boxes, Tensor scores, 0 <= float <= 1 iou_threshold) -> Tensor<int> keep",
     nondifferentiable=("boxes", "scores"),
 )
 def nms(boxes, scores, iou_threshold):
@@ -20,7 +20,7 @@ def nms(boxes, scores, iou_threshold):
     Args:
         boxes: float array of shape (N, 4): x1, y1, x2, y2, with x1 ≤ x2 and y1 ≤ y2.
         scores: float array of shape (N,), no nan. Of equal scores, the box that stands first comes first.
-        iou_threshold: in [0, 1].
+        iou_threshold: area of the overlap by that of the union.
 
     Returns keep: the positions of what is kept, int64, by falling score. Its length is known only after the call; in a
     Program it is open. The op has no CUDA kernel, since one fills a result of a known size.
@@ -65,10 +65,8 @@ def check_shapes(boxes, scores):
 
 
 @nms.check
-def nms_check(boxes, scores, iou_threshold):
+def nms_check(boxes, scores):
     check_shapes(boxes, scores)
-    if not 0 <= iou_threshold <= 1:
-        return f"iou_threshold expected in [0, 1], got {iou_threshold}"
     if np.isnan(scores).any():
         return "scores expected numbers that can be ordered, got nan; drop those boxes"
     if not np.isfinite(boxes).all():

@@ -9,8 +9,8 @@ import opsdk
 def dropped(x, key, *, p):
     """x / (1 - p) where the random numbers of a key are not below p, else 0.
 
-    They are those of Philox4x64-10 (Salmon et al. 2011, Parallel random numbers), which NumPy has: one for each
-    element, in C order, `numpy.random.Generator(numpy.random.Philox(key=key[0], counter=[0, key[1], 0, 0])).random()`.
+    They are those of Philox4x32-10 (Salmon et al. 2011, Parallel random numbers), `opsdk.vmath.uniform(drawn, i)`: i is
+    the place of an element in C order, and `drawn` the key `opsdk.vmath.random_bits(*key)`.
 
     Args:
         x: float array.
@@ -25,9 +25,8 @@ def dropped(x, key, *, p):
 
 
 def masked(x, key, p):
-    seed, number = (int(word) % 2**64 for word in key)
-    bits = np.random.Philox(key=seed, counter=[0, number, 0, 0])
-    kept = np.random.Generator(bits).random(x.shape) >= p
+    numbers = opsdk.vmath.uniform(opsdk.vmath.random_bits(*key), np.arange(x.size))
+    kept = numbers.reshape(x.shape) >= p
     return np.where(kept, x * x.dtype.type(1 / (1 - p)), x.dtype.type(0))
 
 

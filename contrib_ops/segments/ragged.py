@@ -24,7 +24,7 @@ def ragged_from_padded(x, lengths):
     return x[is_inside(lengths, x.shape[1])], np.append(0, np.cumsum(lengths)).astype(np.int64)
 
 
-@opsdk.op("contrib::padded_from_ragged(Tensor values, Tensor<int> lengths, *, int width) -> Tensor x")
+@opsdk.op("contrib::padded_from_ragged(Tensor values, Tensor<int> lengths, *, int >= 0 width) -> Tensor x")
 def padded_from_ragged(values, lengths, width):
     """x[i] begins with the next lengths[i] of values, then come zeros; `torch.nested.to_padded_tensor`.
 

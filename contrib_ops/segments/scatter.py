@@ -6,7 +6,10 @@ import opsdk
 from opsdk import errors
 
 
-@opsdk.op("contrib::scatter_mean(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> Tensor y")
+@opsdk.op(
+    "contrib::scatter_mean(Tensor src, Tensor<int> index, int >= 0 size, int axis=-1) -> Tensor y, "
+    "residuals (Tensor<int> counts)"
+)
 def scatter_mean(src, index, size, axis):
     """y[…, s, …] = mean of src[…, i, …] over the i along axis with index[…, i, …] = s; `torch_scatter.scatter_mean`.
 
@@ -21,18 +24,18 @@ def scatter_mean(src, index, size, axis):
 
     Raises ValueError: shapes do not fit, axis lies outside, or an index does.
 
-    Gradient: with respect to src, to any order; y is linear in it.
+    Gradient: with respect to src, to any order; y is linear in it. How many elements each place has is kept for it.
     """
-    cells = cells_of(index, src.shape, axis)
-    sums = opsdk.sum_at(wide(lines_of(src, axis)), cells, size * cells.shape[1])
-    return along_axis(sums / counts_of(cells, sums.size), src.shape, size, axis).astype(src.dtype)
+    cells, counts = cells_of(index, src.shape, axis), counts_of(index, size, axis)
+    sums = opsdk.sum_at(wide(lines_of(src, axis)), cells, size * cells.shape[1]).reshape(size, cells.shape[1])
+    return along_axis(sums / divisors(counts, axis), src.shape, size, axis).astype(src.dtype), counts
 
 
 @scatter_mean.backward(complex=True)
-def scatter_mean_grad(index, dy, size, axis):
+def scatter_mean_grad(index, counts, dy, size, axis):
     cells = cells_of(index, source_shape(index, dy, axis), axis)
-    shares = lines_of(wide(dy), axis).reshape(-1) / counts_of(cells, dy.size)
-    return along_axis(shares[cells], dy.shape, len(cells), axis).astype(dy.dtype)
+    shares = lines_of(wide(dy), axis) / divisors(counts, axis)
+    return along_axis(shares.reshape(-1)[cells], dy.shape, len(cells), axis).astype(dy.dtype)
 
 
 @scatter_mean_grad.backward(composite=True)
@@ -109,9 +112,16 @@ def cells_of(index, shape, axis):
     return places * places.shape[1] + np.arange(places.shape[1])
 
 
-def counts_of(cells, size):
-    """Returns how many elements each place has, and 1 for none."""
-    return np.maximum(np.bincount(cells.reshape(-1), minlength=size), 1)
+def counts_of(index, size, axis):
+    """Returns how many elements each place has, in the shape of index but for `size` places along axis."""
+    axis = axis if index.ndim > 1 else 0
+    cells = cells_of(index, index.shape, axis)
+    return along_axis(np.bincount(cells.reshape(-1), minlength=size * cells.shape[1]), index.shape, size, axis)
+
+
+def divisors(counts, axis):
+    """Returns counts in lines, and 1 for none."""
+    return np.maximum(lines_of(counts, axis if counts.ndim > 1 else 0), 1)
 
 
 def wide(array):
@@ -123,6 +133,10 @@ def source_shape(index, dy, axis):
     return index.shape if len(index.shape) == len(dy.shape) else resized(dy.shape, axis, index.shape[0])
 
 
+def counts_shape(index, size, axis):
+    return resized(index.shape, axis if len(index.shape) > 1 else 0, size)
+
+
 def resized(shape, axis, size):
     return tuple(size if a == axis % len(shape) else n for a, n in enumerate(shape))
 
@@ -131,7 +145,8 @@ def resized(shape, axis, size):
 def scatter_mean_infer(src, index, size, axis):
     if src.dtype.kind not in "fc":
         raise errors.DTypeError(f"scatter_mean: src expected floats or complex numbers, got {src.dtype}; cast it")
-    return opsdk.TensorSpec(result_shape("scatter_mean", src, index, size, axis), src.dtype)
+    y = opsdk.TensorSpec(result_shape("scatter_mean", src, index, size, axis), src.dtype)
+    return y, opsdk.TensorSpec(counts_shape(index, size, axis), "int64")
 
 
 @scatter_max.infer
@@ -172,10 +187,11 @@ def scatter_max_check(src, index, size, axis):
 
 
 @scatter_mean_grad.check
-def scatter_mean_grad_check(index, dy, size, axis):
-    shape = source_shape(index, dy, axis)
-    if dy.shape != resized(shape, axis, size):
-        return f"dy expected shape {resized(shape, axis, size)} to fit index, got {dy.shape}"
+def scatter_mean_grad_check(index, counts, dy, size, axis):
+    wanted = resized(source_shape(index, dy, axis), axis, size)
+    for name, array, shape in (("dy", dy, wanted), ("counts", counts, counts_shape(index, size, axis))):
+        if array.shape != shape:
+            return f"{name} expected shape {shape} to fit index, got {array.shape}"
     return outside("index", index, size)
 
 
@@ -197,7 +213,7 @@ def outside(name, index, size):
 def scatter_mean_samples(rng):
     ids = np.array([2, 0, 2, 2, 4, 0])
     yield opsdk.Sample(rng.normal(size=(3, 6)), ids, size=5, reason="an index for every line, two places are empty")
-    yield opsdk.Sample(rng.normal(size=(6, 3)), ids.astype(np.int32), size=5, axis=0, reason="rows, int32")
+    yield opsdk.Sample(rng.normal(size=(6, 3)), ((ids + 1) % 5).astype(np.int32), size=5, axis=0, reason="rows, int32")
     yield opsdk.Sample(rng.normal(size=(2, 4, 3)), rng.integers(0, 3, (2, 4, 3)), size=3, axis=1, reason="each its own")
     yield opsdk.Sample(rng.normal(size=6), ids, size=7, reason="one line, more places than elements")
     yield opsdk.Sample(rng.normal(size=(1, 67)), rng.integers(0, 3, 67), size=3, axis=-1, reason="long sums")

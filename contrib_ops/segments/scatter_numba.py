@@ -4,33 +4,43 @@ import numba
 import numpy as np
 
 
-def mean(src, index, size, axis, y):
+def mean(src, index, size, axis, y, counts):
     before, count, after = extents(src.shape, axis)
     values, made = src.reshape(before, count, after), y.reshape(before, size, after)
     places, step = index.reshape(-1), steps(index.size, count, after, before)
+    held = counted(index, size, axis, counts)
     for b in range(before):
-        sums, counts = np.zeros((size, after)), np.zeros((size, after))
+        sums = np.zeros((size, after))
         for i in range(count):
             for j in range(after):
-                s = places[b * step[0] + i * step[1] + j * step[2]]
-                sums[s, j] += values[b, i, j]
-                counts[s, j] += 1
-        made[b] = sums / np.maximum(counts, 1)
+                sums[places[b * step[0] + i * step[1] + j * step[2]], j] += values[b, i, j]
+        made[b] = sums / np.maximum(held[b % len(held)], 1)
 
 
-def mean_backward(index, dy, size, axis, dsrc):
+def mean_backward(index, counts, dy, size, axis, dsrc):
     before, count, after = extents(dsrc.shape, axis)
     arriving, made = dy.reshape(before, size, after), dsrc.reshape(before, count, after)
     places, step = index.reshape(-1), steps(index.size, count, after, before)
+    lines, _, width = extents(counts.shape, axis if counts.ndim > 1 else 0)
+    held = counts.reshape(lines, size, width)
     for b in range(before):
-        counts = np.zeros((size, after))
+        shares = arriving[b] / np.maximum(held[b % lines], 1)
         for i in range(count):
             for j in range(after):
-                counts[places[b * step[0] + i * step[1] + j * step[2]], j] += 1
+                made[b, i, j] = shares[places[b * step[0] + i * step[1] + j * step[2]], j]
+
+
+@numba.njit
+def counted(index, size, axis, counts):
+    """Fills in how many elements each place has; returns that as (before the axis, along it, after it)."""
+    before, count, after = extents(index.shape, axis if index.ndim > 1 else 0)
+    places, held = index.reshape(before, count, after), counts.reshape(before, size, after)
+    held[:] = 0
+    for b in range(before):
         for i in range(count):
             for j in range(after):
-                s = places[b * step[0] + i * step[1] + j * step[2]]
-                made[b, i, j] = arriving[b, s, j] / counts[s, j]
+                held[b, places[b, i, j], j] += 1
+    return held
 
 
 def maximum(src, index, size, axis, y, arg):

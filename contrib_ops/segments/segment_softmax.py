@@ -7,7 +7,7 @@ from contrib_ops.segments.segment_sum import check_ids, ids_outside, segment_sum
 from opsdk import errors
 
 
-@opsdk.op("contrib::segment_softmax(Tensor data, Tensor<int> segment_ids, int num_segments) -> Tensor y")
+@opsdk.op("contrib::segment_softmax(Tensor data, Tensor<int> segment_ids, int >= 0 num_segments) -> Tensor y")
 def segment_softmax(data, segment_ids, num_segments):
     """y[i] = exp(data[i]) / Σ exp(data[k]) over the rows k of the segment of i; `torch_scatter.scatter_softmax`.
 

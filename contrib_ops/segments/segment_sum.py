@@ -6,14 +6,14 @@ import opsdk
 from opsdk import errors
 
 
-@opsdk.op("contrib::segment_sum(Tensor data, Tensor<int> segment_ids, int num_segments) -> Tensor y")
+@opsdk.op("contrib::segment_sum(Tensor data, Tensor<int> segment_ids, int >= 0 num_segments) -> Tensor y")
 def segment_sum(data, segment_ids, num_segments):
     """y[s] = Σ data[i] over the rows i with segment_ids[i] = s; `jax.ops.segment_sum`, `torch_scatter.scatter_sum`.
 
     Args:
         data: array of numbers of shape (N, ...).
         segment_ids: integers in [0, num_segments), of shape (N,), in any order.
-        num_segments: how many segments there are, from 0; one that no row belongs to has the sum 0.
+        num_segments: how many segments there are; one that no row belongs to has the sum 0.
 
     Returns y of shape (num_segments, ...) and the dtype of data; float16 is summed in float32. A sum of integers may
     overflow, as NumPy's does. nan and inf stay in their segment.
@@ -62,8 +62,6 @@ def check_ids(subject, data, segment_ids):
 
 def ids_outside(segment_ids, num_segments):
     """Returns what is wrong with ids, if anything."""
-    if num_segments < 0:
-        return f"num_segments expected from 0, got {num_segments}"
     if segment_ids.size and not 0 <= segment_ids.min() <= segment_ids.max() < num_segments:
         return (
             f"segment_ids expected in [0, {num_segments}), got {int(segment_ids.min())} to {int(segment_ids.max())}; "

@@ -36,8 +36,8 @@ static tap tap_of(int64_t i, int64_t made, int64_t size) {
     return 0;                                                                                                   \
   }                                                                                                             \
                                                                                                                 \
-  int32_t resize_bilinear_grad_##suffix(const DLTensor *x, const DLTensor *dy, DLTensor *dx,                    \
-                                        const int64_t *size, int64_t size_len) {                                \
+  int32_t resize_bilinear_grad_##suffix(const DLTensor *dy, DLTensor *dx, const int64_t *size,                  \
+                                        int64_t size_len, const DLTensor *x) {                                  \
     const int64_t planes = x->shape[0] * x->shape[1], in_h = x->shape[2], in_w = x->shape[3];                   \
     const int64_t h = dy->shape[2], w = dy->shape[3];                                                           \
     (void)size, (void)size_len;                                                                                 \

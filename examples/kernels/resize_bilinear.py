@@ -4,6 +4,8 @@ The pixel at place i of n lies at (i + ½) / n of the image. This is what PyTorc
 `mode="bilinear", align_corners=False`.
 """
 
+from typing import Annotated
+
 import numpy as np
 from numba import cuda, njit
 
@@ -29,7 +31,7 @@ def resizing(made, size, dtype):
 
 
 @opsdk.op(linear=True)
-def resize_bilinear(x, *, size: list[int]):
+def resize_bilinear(x, *, size: Annotated[tuple[int, int], opsdk.Range(1, None)]):
     vertical, horizontal = (resizing(made, n, x.dtype) for made, n in zip(size, x.shape[2:], strict=True))
     return vertical @ x @ horizontal.T
 
@@ -40,8 +42,8 @@ def resize_bilinear_infer(x, size):  # a buffer for y is made by this rule
 
 
 @resize_bilinear.backward
-def resize_bilinear_grad(x, dy, size):  # of x only the shape is needed
-    vertical, horizontal = (resizing(made, n, x.dtype) for made, n in zip(size, x.shape[2:], strict=True))
+def resize_bilinear_grad(x_spec, dy, size):  # of x only the shape is needed, and nothing else is kept
+    vertical, horizontal = (resizing(made, n, x_spec.dtype) for made, n in zip(size, x_spec.shape[2:], strict=True))
     return vertical.T @ dy @ horizontal
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gradcheck.check import check
+from gradcheck.checking import check
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
 from gradcheck.model.protocol import Forward, Vjp

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError
+from opsdk.core.lazy import slow
+
+if TYPE_CHECKING:
+    from opsdk.core.counted import CountedGenerator
 
 _lock = threading.Lock()
 _generators: list[np.random.Generator] = []  # one, once it is asked for: importing numpy.random costs 7 ms
@@ -42,9 +47,10 @@ class Draw(int):
 
     __str__ = __repr__
 
-    def numpy(self) -> np.random.Generator:
-        """Returns NumPy's generator in the state of this draw; a counter-based one, Philox."""
-        return np.random.Generator(np.random.Philox(int(self)))
+    def numpy(self) -> CountedGenerator:
+        """Returns a NumPy generator at number 0 of this draw, whose numbers kernels in other languages draw too."""
+        made: CountedGenerator = slow("opsdk.core.counted").CountedGenerator(int(self))
+        return made
 
 
 class Generator:
@@ -77,6 +83,18 @@ class Generator:
         with self._lock:
             self._count += 1
             return Draw(drawn(self._seed, self._count - 1))
+
+    @contextmanager
+    def taken(self) -> Iterator[Draw]:
+        """Gives the next draw; where the block raises, it is the next one again, unless others were taken since."""
+        draw = self.draw()
+        try:
+            yield draw
+        except BaseException:
+            with self._lock:
+                if self._count and draw == drawn(self._seed, self._count - 1):
+                    self._count -= 1
+            raise
 
     def peek(self) -> Draw:
         """Returns the draw that comes next, and does not take it."""
@@ -165,3 +183,19 @@ def next_seed() -> int:
         if not _generators:
             _generators.append(np.random.default_rng())
         return int(_generators[0].integers(1, 2**31 - 1))
+
+
+@contextmanager
+def taken() -> Iterator[Draw]:
+    """Gives the next draw of the global generator, as `Generator.taken` does of another."""
+    bits = stream().bit_generator
+    before = bits.state
+    draw = Draw(next_seed())
+    after = bits.state
+    try:
+        yield draw
+    except BaseException:
+        with _lock:
+            if bits.state == after:
+                bits.state = before
+        raise

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
+from opsdk.core import random
 from opsdk.core.dtype import KINDS, word_of
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, OpsdkError, ReturnError, ShapeError
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.nested import each, flat, named
 from opsdk.core.origin import origin_of
-from opsdk.core.random import Draw, Generator, next_seed
+from opsdk.core.random import Generator
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.suggest import alternatives
 from opsdk.define.frontend import owner_of
@@ -132,16 +134,22 @@ def _interpreted(value: Any) -> Any:
     return tuple(map(_interpreted, value)) if isinstance(value, tuple) else getattr(value, "py_func", value)
 
 
-def take_draws(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Returns the attributes of a call with the next draw of each generator in its place, of the global one for None.
+@contextmanager
+def draws_taken(attrs: Mapping[str, Any], generators: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Gives the attributes of a call with the next draw of each generator in its place; a call that raises takes none.
 
     Args:
         attrs: those given.
-        names: of the attributes that are generators.
+        generators: by attribute the generator, None for the global one.
     """
-    values = {name: attrs.get(name) for name in names}
-    drawn = {n: Draw(next_seed()) if v is None else v.draw() for n, v in values.items() if _draws(v)}
-    return {**attrs, **drawn}
+    with ExitStack() as stack:
+        taken = {name: stack.enter_context((held or random).taken()) for name, held in generators.items()}
+        yield {**attrs, **taken}
+
+
+def generators_of(attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Returns what a call has to draw from, by the name of the attribute: None is the global generator."""
+    return {name: attrs.get(name) for name in names if _draws(attrs.get(name))}
 
 
 # Any: what was given for a generator.

@@ -12,7 +12,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import DTypeError, KernelNotFoundError, NameClashError, OpsdkError, UnknownOpError
 from opsdk.core.fast import FAST, Handle
 from opsdk.core.origin import trimmed
-from opsdk.define.call import absences, bind, check_captured, take_draws
+from opsdk.define.call import absences, bind, check_captured, draws_taken, generators_of
 from opsdk.define.expectation import Expectation
 from opsdk.define.frontend import APPLY, FAST_PATHS, apply_slowly
 from opsdk.define.giving import as_infer, held_gradient, renewed, with_gift
@@ -70,8 +70,10 @@ class Op(Handle):
             absent = self._left_out.get(len(args))
             if absent is None or (attrs and not self._attrs.issuperset(attrs)):
                 args, attrs = bind(self._opdef, args, attrs)
-                if self._generators:
-                    attrs = take_draws(attrs, self._generators)
+                generators = generators_of(attrs, self._generators) if self._generators else None
+                if generators:
+                    with draws_taken(attrs, generators) as drawn:
+                        return self(*args, **drawn)
             elif absent:
                 args += absent
             if attrs and self._lists:

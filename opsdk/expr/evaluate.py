@@ -46,7 +46,13 @@ def evaluate(
     for node, args, numbers in steps:
         if args:
             operands = [known[i] for i in args]
-            if dtype is not None and numbers and all(isinstance(operands[i], (int, float)) for i in numbers):
+            # the first is mostly an array, so that it is asked by itself
+            if (
+                dtype is not None
+                and numbers
+                and isinstance(operands[numbers[0]], (int, float))
+                and all(isinstance(operands[i], (int, float)) for i in numbers)
+            ):
                 for i in numbers:  # what NumPy makes of numbers alone is float64, and no longer weak
                     operands[i] = xp.asarray(operands[i], dtype=dtype)
             known.append(meanings[node.op].meaning(xp, *operands))

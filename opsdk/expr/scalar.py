@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from opsdk.expr.evaluate import evaluate, evaluate_whole, is_number
 from opsdk.expr.exact import check_constants, check_inputs, check_whole
 from opsdk.expr.gradient.derivative import reverse
 from opsdk.expr.node import Node, topological
-from opsdk.expr.primitives.entry import CHOOSING, HOLOMORPHIC, REAL_ONLY
+from opsdk.expr.primitives.entry import REAL_ONLY, VALUED
 from opsdk.expr.row.row import FULL, ROW_PRIMITIVES
 from opsdk.expr.trace import Expression
 
@@ -268,19 +269,20 @@ def scalar_of(opdef: OpDef) -> ScalarFunction | None:
 
 def without_derivative(outputs: Sequence[Node]) -> str | None:
     """Returns the first operation that is not holomorphic in the inputs below it; None where the expressions are."""
-    return _first(outputs, lambda kind: kind not in (HOLOMORPHIC, CHOOSING))
+    return _first(tuple(outputs), (VALUED, REAL_ONLY))
 
 
 def without_meaning(outputs: Sequence[Node]) -> str | None:
     """Returns the first operation that complex numbers do not have; None where the expressions have a value."""
-    return _first(outputs, REAL_ONLY.__eq__)
+    return _first(tuple(outputs), (REAL_ONLY,))
 
 
-def _first(outputs: Sequence[Node], is_wanted: Callable[[str], bool]) -> str | None:
+@lru_cache(maxsize=1024)
+def _first(outputs: tuple[Node, ...], kinds: tuple[str, ...]) -> str | None:
     depends: set[Node] = set()  # what is computed of attributes and constants alone is real
     for node in topological(outputs):
         if node.op == "input" or any(arg in depends for arg in node.args):
             depends.add(node)
-            if node.op != "input" and is_wanted(ROW_PRIMITIVES[node.op].complex):
+            if node.op != "input" and ROW_PRIMITIVES[node.op].complex in kinds:
                 return node.op
     return None

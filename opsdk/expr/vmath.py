@@ -7,12 +7,14 @@ for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `mini
 NumPy has them; `abs` and `pow` of Python numbers alone are Python's.
 Inside a function that Numba compiles it is inlined as a polynomial that calls no library, so that a loop over it is
 vectorised; there it takes float32 and float64 scalars, integers as float64, and arrays element by element.
+`uniform`, `normal` and `random_bits` are random numbers by a key and a counter, whole numbers or arrays of them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from opsdk.expr.draws import FUNCTIONS as DRAWS
 from opsdk.expr.primitives import special as _special  # noqa: F401 - adds its entries to the table
 from opsdk.expr.primitives.function import apply, function_of
 from opsdk.expr.primitives.table import PRIMITIVES
@@ -35,7 +37,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 _made = {each.function: function_of(each, __name__) for each in PRIMITIVES.values() if each.doc}
-_made |= {each.__name__: each for each in FUNCTIONS}
+_made |= {each.__name__: each for each in (*FUNCTIONS, *DRAWS)}
 globals().update(_made)
 
 __all__ = [*_made, "clip", "pi", "e", "inf", "nan"]

@@ -5,6 +5,9 @@ Written by `python -m tests.contracts.stubs`.
 
 from typing import Any
 
+from opsdk.expr.draws import normal as normal
+from opsdk.expr.draws import random_bits as random_bits
+from opsdk.expr.draws import uniform as uniform
 from opsdk.expr.row.row import row_index as row_index
 from opsdk.expr.row.row import row_logsumexp as row_logsumexp
 from opsdk.expr.row.row import row_max as row_max

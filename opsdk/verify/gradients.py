@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -98,8 +98,8 @@ def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values,
 
 
 def _absent(opdef: OpDef, call: Call, position: int) -> np.ndarray | None:
-    """Returns what enters for an output that a call does not give: of an absent gradient zeros, as in the runtimes."""
-    return None if opdef.schema.outputs[position].kind == "optional" else np.zeros_like(flat(call.inputs)[0])
+    """Returns what enters for an output, or a hole, that a call does not give: of an absent gradient zeros."""
+    return None if opdef.schema.outputs[position].may_lack else np.zeros_like(flat(call.inputs)[0])
 
 
 def launch_reference(opdef: OpDef, call: Call) -> Outputs:
@@ -166,8 +166,14 @@ def by_leaf(opdef: OpDef, call: Call, outputs: Values, cotangents: Values) -> li
 # Any, in these: tensors, or None.
 def call_on_tape(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> list[Any]:
     """Calls an op on tensors; returns those of its outputs that are judged, flat."""
-    made = outputs_of(opdef, Op(opdef)(*inputs, **attrs))
+    made = outputs_of(opdef, _handle(opdef)(*inputs, **attrs))
     return flat([made[i] for i in _judged(opdef)])
+
+
+@lru_cache(maxsize=16)
+def _handle(opdef: OpDef) -> Op:
+    """Returns an op to call; a new one forgets all plans, and a derivative takes thousands of calls of one kind."""
+    return Op(opdef)
 
 
 def without_leaves(opdef: OpDef, inputs: Values) -> list[Any]:

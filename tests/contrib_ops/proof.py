@@ -18,6 +18,7 @@ SLOW = {
     "contrib::bags_to_table",
     "contrib::crf_log_likelihood",
     "contrib::deform_conv2d",
+    "contrib::dropout",
     "contrib::eigh",
     "contrib::flash_attention",
     "contrib::focal_terms",

@@ -11,6 +11,7 @@ import pytest
 from opsdk.core import random
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.random import Draw, Generator, drawn
+from tests import philox
 
 ROOT = Path(random.__file__).parents[2]
 
@@ -80,11 +81,11 @@ def test_generators_of_one_seed_give_equal_draws_in_equal_order_and_no_draw_twic
     assert Generator(8).draw() not in first
 
 
-def test_a_draw_opens_numpys_philox_in_one_state():
-    draw = Generator(2**63 - 1).draw()
-    assert draw.numpy().bit_generator.__class__ is np.random.Philox
-    wanted = np.random.Generator(np.random.Philox(int(draw)))
-    np.testing.assert_array_equal(draw.numpy().normal(size=3), wanted.normal(size=3))
+def test_a_draw_opens_a_generator_that_counts_its_numbers():
+    key = Generator(2**63 - 1).draw()
+    assert key.numpy().random(2).tolist() == [philox.uniform(int(key), i) for i in range(2)]
+    wanted = np.random.Generator(np.random.Philox(int(key)))
+    np.testing.assert_array_equal(key.numpy().integers(99, size=3), wanted.integers(99, size=3))
 
 
 def test_a_draw_prints_as_the_generator_whose_first_one_it_is():

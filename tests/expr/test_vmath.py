@@ -11,6 +11,7 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.core.errors import TraceError
+from opsdk.expr.draws import FUNCTIONS as DRAWS
 from opsdk.expr.node import Node, constant
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
@@ -21,7 +22,8 @@ OPERATORS = {"add", "sub", "mul", "div", "neg", "lt", "le", "gt", "ge", "eq", "n
 FUNCTIONS = [
     name
     for name in vmath.__all__
-    if inspect.isfunction(getattr(vmath, name)) and not name.startswith("row_") and name != "clip"
+    if inspect.isfunction(getattr(vmath, name)) and not name.startswith("row_")
+    if name != "clip" and getattr(vmath, name) not in DRAWS
 ]
 
 

@@ -7,18 +7,15 @@ import opsdk
 from opsdk import static
 from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.core.random import drawn
+from tests import philox
 
 X = np.ones(64)
 GENERATOR = opsdk.Generator(3)
 
 
-def philox(seed):
-    return np.random.Generator(np.random.Philox(seed))
-
-
 def mask_of(seed):
-    """The mask of the draw of a seed, by NumPy alone."""
-    return (philox(seed).random(X.shape) < 0.5) * 2.0
+    """The mask of the draw of a seed, by the paper."""
+    return np.array([2.0 * (philox.uniform(int(seed), i) < 0.5) for i in range(X.size)])
 
 
 @pytest.fixture
@@ -173,7 +170,23 @@ def test_a_c_kernel_is_given_the_seed_as_int64():
 def test_verify_judges_a_random_op_with_its_draw_fixed(drop):
     report = opsdk.verify(drop)
     assert (report.verdict, report.findings) == ("pass", ())
-    assert any("rng=opsdk.Generator(0)" in sample for sample in report.coverage.samples)
+    assert any("rng=opsdk.Generator(4294967297)" in sample for sample in report.coverage.samples)
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("rng", "pass"), ("0", "fail"), ("(int32_t)rng", "fail")])
+def test_verify_finds_a_kernel_that_draws_by_another_key(key, verdict):
+    with opsdk.scoped_registry():
+        op = opsdk.op("t::noise(Tensor x, *, Generator rng) -> Tensor y", linear=True, infer=opsdk.infer.like("x"))
+        noise = op(lambda x, rng: x * rng.random(x.shape).astype(x.dtype))
+        noise.backward(lambda dy, rng: dy * rng.random(dy.shape).astype(dy.dtype))
+        noise.kernel("cpu", language="c", dtype="float64", source=f'''
+            void noise_f64(const DLTensor *x, DLTensor *y, int64_t rng) {{
+                (void)rng;
+                for (int64_t i = 0; i < opsdk_size(x); ++i)
+                    OPSDK_DATA(double, y)[i] = OPSDK_DATA(const double, x)[i] * opsdk_uniform({key}, i);
+            }}
+        ''')  # fmt: skip
+        assert opsdk.verify(noise).verdict == verdict
 
 
 def test_verify_finds_a_backward_that_draws_other_numbers():
@@ -213,3 +226,36 @@ def test_an_expression_has_no_generator(decorator):
         opsdk.errors.DefinitionError, match="'rng' expected a value in an op made of an expression"
     ):
         decorator("t::f(Tensor x, *, Generator rng) -> Tensor y")(lambda x, rng: x)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, opsdk.to_tensor], ids=["array", "tensor"])
+@pytest.mark.parametrize("given", [{"p": 1.5}, {"p": 0.5}], ids=["out of range", "a kernel that raises"])
+def test_a_call_that_is_refused_takes_no_draw(wrap, given):
+    @opsdk.op("t::kept(Tensor x, *, 0 <= float < 1 p, Generator rng) -> Tensor y")
+    def kept(x, p, rng):
+        if p == 0.5:
+            raise LookupError(p)
+        return x * rng.random(x.shape)
+
+    x, rng = wrap(np.ones(3)), opsdk.Generator(7)
+    opsdk.seed(3)
+    first, own = np.asarray(kept(x, p=0.0)), np.asarray(kept(x, p=0.0, rng=opsdk.Generator(7)))
+    opsdk.seed(3)
+    for more in ({}, {"rng": rng}):
+        with pytest.raises((LookupError, ValueError)):
+            kept(x, **given, **more)
+    assert rng.state_dict() == {"seed": 7, "count": 0}
+    assert np.asarray(kept(x, p=0.0)).tolist() == first.tolist()
+    assert np.asarray(kept(x, p=0.0, rng=rng)).tolist() == own.tolist()
+
+
+def test_a_draw_that_another_followed_stays_taken():
+    rng = opsdk.Generator(7)
+    with pytest.raises(LookupError), rng.taken(), rng.taken() as later:
+        raise LookupError
+    assert rng.state_dict()["count"] == 0
+    with pytest.raises(LookupError), rng.taken():
+        later = rng.draw()
+        raise LookupError
+    assert rng.state_dict()["count"] == 2
+    assert rng.draw() != later

@@ -394,6 +394,20 @@ def test_verify_tries_holes_by_itself_and_finds_an_op_that_has_none_in_mind():
     assert "default sample ([float64(3, 5), None]) a hole at 1 raised TypeError" in str(report)
 
 
+def test_verify_makes_a_hole_where_no_sample_has_one_which_an_op_may_refuse():
+    made = opsdk.op("t::total(Tensor?[] xs) -> Tensor y")(lambda xs: sum(x for x in xs if x is not None))
+    made.backward(lambda xs, dy: [dy for x in xs if x is not None], name="total_grad")  # leaves the holes out
+    made.samples(lambda rng: [opsdk.Sample([rng.normal(size=3), rng.normal(size=3)], reason="full")])
+    report = opsdk.verify(made)
+    assert report.verdict == "fail"
+    assert "gradient of 'xs': expected a list of 2, one per tensor, got 1" in report.findings[0].message
+    blind = opsdk.op("t::blind(Tensor?[] xs) -> Tensor y")(lambda xs: xs[0] + xs[1])
+    blind.samples(lambda rng: [opsdk.Sample([rng.normal(size=3), rng.normal(size=3)], reason="full")])
+    report = opsdk.verify(blind)
+    assert report.verdict == "pass"
+    assert any("([None, float64(3,)]) a hole at 0 refused, TypeError" in text for text in report.coverage.skipped)
+
+
 def faulty(grad, grad_grad=None):
     made = opsdk.op("t::faulty(Tensor?[] xs, Tensor w) -> Tensor?[] ys", infer=scaled_infer)(scaled)
     gradient = made.backward(grad, name="faulty_grad")

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.autograd import tape
+from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import ShapeError
 from opsdk.verify import verify
 from opsdk.verify.gradients import first_order
 from opsdk.verify.inputs.calls import Call
+from opsdk.verify.run import examine
 
 
 def test_a_composite_forward_with_a_wrong_second_derivative_fails(define):
@@ -105,6 +108,13 @@ def test_a_backward_is_sent_no_cotangents_of_other_inputs_where_data_decide_size
     subject = first_order(op.opdef, Call([np.array([1.0, -2, 3])], {}), None)
     with pytest.raises(ShapeError, match=r"expected cotangents of the shapes \[\(3,\)\] here, got \[\(2,\)\]"):
         subject.vjp((np.ones(3),), (np.ones(3),), (np.ones(2),))
+
+
+def test_the_plans_of_a_derivative_through_the_tape_are_made_once_for_each_kind_of_call(monkeypatch):
+    made = []
+    monkeypatch.setattr(tape, "make_plan", lambda *given, **beside: made.append(1) or make_plan(*given, **beside))
+    assert examine(opsdk.find_op("square").opdef, samples=[opsdk.Sample(np.array([0.5, 2]))]).verdict == "pass"
+    assert 0 < len(made) < 50  # some thousand calls
 
 
 def test_a_second_backward_is_sent_zeros_for_the_gradient_of_an_input_that_is_absent(define):

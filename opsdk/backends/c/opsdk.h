@@ -127,6 +127,59 @@ static inline opsdk_f16 opsdk_to_f16(float value) {
   return (opsdk_f16)(sign | (opsdk_f32_bits(opsdk_bits_f32(rest) + 0.5f) - 0x3f000000u));
 }
 
+/* Random numbers by counting, those of opsdk.vmath: number i of a key, from Philox4x32-10 (Salmon et al. 2011, Parallel
+ * random numbers: as easy as 1, 2, 3). The four words of a counter, in place, by the two halves of a key.
+ */
+static inline void opsdk_philox(uint32_t counter[4], uint32_t low, uint32_t high) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t first = (uint64_t)0xD2511F53u * counter[0], second = (uint64_t)0xCD9E8D57u * counter[2];
+    counter[0] = (uint32_t)(second >> 32) ^ counter[1] ^ low;
+    counter[2] = (uint32_t)(first >> 32) ^ counter[3] ^ high;
+    counter[1] = (uint32_t)second;
+    counter[3] = (uint32_t)first;
+    low += 0x9E3779B9u;
+    high += 0xBB67AE85u;
+  }
+}
+
+static inline uint64_t opsdk_random_words(uint64_t key, uint64_t i, uint32_t stream, uint64_t *more) {
+  uint32_t counter[4] = {(uint32_t)i, (uint32_t)(i >> 32), stream, 0};
+  opsdk_philox(counter, (uint32_t)key, (uint32_t)(key >> 32));
+  *more = (uint64_t)counter[3] << 32 | counter[2];
+  return (uint64_t)counter[1] << 32 | counter[0];
+}
+
+static inline uint64_t opsdk_random_bits(int64_t key, int64_t i) {
+  uint64_t more;
+  return opsdk_random_words((uint64_t)key, (uint64_t)i, 0, &more);
+}
+
+/* In [0, 1): a multiple of 2^-53, in float of 2^-24, that of double rounded down. */
+static inline double opsdk_uniform(int64_t key, int64_t i) {
+  return (double)(int64_t)(opsdk_random_bits(key, i) >> 11) * (1.0 / 9007199254740992.0);
+}
+
+static inline float opsdk_uniformf(int64_t key, int64_t i) {
+  return (float)(int32_t)(opsdk_random_bits(key, i) >> 40) * (1.0f / 16777216.0f);
+}
+
+/* Of mean 0 and variance 1, by Box and Muller (1958); independent of the uniform number at the same place. */
+static inline double opsdk_normal(int64_t key, int64_t i) {
+  uint64_t angle;
+  const uint64_t radius = opsdk_random_words((uint64_t)key, (uint64_t)i, 1, &angle);
+  const double u = (double)(int64_t)(radius >> 11) * (1.0 / 9007199254740992.0);
+  const double v = (double)(int64_t)(angle >> 11) * (1.0 / 9007199254740992.0);
+  return __builtin_sqrt(-2.0 * __builtin_log(1.0 - u)) * __builtin_cos(6.283185307179586 * v);
+}
+
+static inline float opsdk_normalf(int64_t key, int64_t i) {
+  uint64_t angle;
+  const uint64_t radius = opsdk_random_words((uint64_t)key, (uint64_t)i, 1, &angle);
+  const float u = (float)(int32_t)(radius >> 40) * (1.0f / 16777216.0f);
+  const float v = (float)(int32_t)(angle >> 40) * (1.0f / 16777216.0f);
+  return __builtin_sqrtf(-2.0f * __builtin_logf(1.0f - u)) * __builtin_cosf(6.2831853f * v);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,7 +55,8 @@ def run_on_copies(
         changed = ", ".join(repr(names[i]) for i in mutated)
         raise MutationError(
             f"{opdef.subject}: expected {others} to stay untouched, got a write that NumPy refused ({error}); work on "
-            f"a copy, or declare it: Tensor(b!). What the kernel did to {changed} before is done",
+            f"a copy, or declare it: Tensor(b!). What the kernel did to {changed} before stays, but for a first call, "
+            "which is taken back",
             at=str(opdef.origin),
         ) from error
     views = _copies(inputs)

@@ -17,6 +17,7 @@ from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.buffers import Hold, fills_buffers, infer, without_unneeded
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
+from opsdk.backends.call.first_call import check_filled, undone
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
@@ -122,10 +123,11 @@ class CallPlan:
         self.single = len(fresh) == 1
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
-        self._given = dict(attrs) if all(map(_is_exact, attrs.values())) and not opdef.schema.generators else None
+        # No plan keeps residuals and what callables hold alive: only defaults may stand for attributes of such kinds.
+        keeps = not attrs or all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
+        repeats = keeps and all(map(_is_exact, attrs.values())) and not opdef.schema.generators
+        self._given, self._attrs = dict(attrs) if repeats else None, complete if keeps else {}
         self._zeros = tuple((name, str(value)) for name, value in attrs.items() if _is_zero(value))
-        keeps = all(decl.type.scalar not in (OBJECT, CALLABLE) for decl in opdef.schema.attrs)
-        self._attrs = complete if keeps else {}  # no plan keeps residuals and what callables hold alive
         self._outputs = outputs
         self.run: Run = self._way()
 
@@ -202,6 +204,11 @@ class CallPlan:
         return made if self._outputs is None else self._kept(made)
 
     def _run_checked(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        with undone(self.opdef, inputs):
+            return self._held(inputs, attrs)
+
+    def _held(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs a call and holds it to all that the op says."""
         check_inputs(self.opdef, inputs)
         check_places(self.opdef, inputs)
         inputs = apart(self.opdef, inputs)
@@ -212,6 +219,8 @@ class CallPlan:
             if self.reads_python and self.memory.has_views:
                 raw = guarded(self.opdef, self.kernel_alone)(*inputs, **complete)
             else:
+                if self.place is CPU:
+                    check_filled(self.opdef, self.kernel, inputs, complete)
                 raw = compared(self.opdef, self.kernel_alone, inputs, complete)
         except Exception as error:
             self.annotate(error)

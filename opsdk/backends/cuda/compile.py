@@ -1,9 +1,10 @@
 """CUDA code without a device: a kernel compiled to PTX or to machine code, with an entry that any launcher can call.
 
-The entry takes plain values, in the order of the kernel's parameters: a tensor is a pointer to contiguous elements and
-its sizes as int64, a float attribute a double, an int or bool one an int64. That of an expression takes pointers only,
-outputs first, then the attributes, then the number of elements; that of a row expression ends with the number of rows
-and the length of one, and is launched as `rowwise.CudaRowCode` says. Nothing of Numba or Python is in it.
+The entry takes plain values, in the order of the kernel's parameters: a tensor is a pointer to contiguous elements
+and its sizes as int64, a float attribute a double, an int or bool one an int64, and so is the key of a generator.
+That of an expression takes pointers only, outputs first, then the attributes, then the number of elements; that of a
+row expression ends with the number of rows and the length of one, and is launched as `rowwise.CudaRowCode` says.
+Nothing of Numba or Python is in it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.cuda.author import check_row
+from opsdk.backends.cuda.draws import teach_draws
 from opsdk.backends.cuda.elementwise import elementwise_kernel
 from opsdk.backends.cuda.launch import classes_of, failures
 from opsdk.backends.cuda.math import compiled_text, compute_dtype, device_function
@@ -41,7 +43,7 @@ from opsdk.expr.row.row_infer import AXIS
 from opsdk.expr.scalar import ScalarFunction, static_of
 
 _ENTRY = re.compile(r"\.visible \.entry (\w+)\(")
-_NUMBERS = {"float": "double", "int": "int64", "bool": "int64"}
+_NUMBERS = {"float": "double", "int": "int64", "bool": "int64", "Generator": "int64"}
 _NO_COMPILER = {"NvvmSupportError", "DynamicLibNotFoundError", "CudaSupportError", "NvrtcSupportError"}
 _lock = RLock()
 
@@ -124,6 +126,7 @@ def compile_cuda(
         name, parameters, make = _expression_entry(row.source, kinds, complete)
     else:
         check_row(opdef, row)
+        teach_draws()
         name, parameters, make = _user_entry(opdef, row, kinds, complete, ndims or {})
     ptx = _compiled(opdef, row, make, [_numba_type(kind) for _, kind in parameters], cc)
     mangled = _ENTRY.search(ptx)

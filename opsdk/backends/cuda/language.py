@@ -64,7 +64,7 @@ class NumbaCUDA(Language):
         if is_simulated():
             made: list[Any] | None = slow("opsdk.backends.cuda.author").tried(opdef, kernel, inputs, attrs, fill)
         else:
-            made = slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
+            made = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
         return made
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.cuda.draws import teach_draws
 from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.backends.memory.device import HOST, Memory, is_device_array, memory_at, memory_of
 from opsdk.backends.memory.simulated import SimulatedArray
@@ -38,6 +39,7 @@ class BoundKernel:
 
     def __init__(self, function: Any, check: Callable[[], None] | None = None) -> None:
         self._cuda = numba_cuda("CUDA kernel")
+        teach_draws()
         is_compiled = type(function).__module__.startswith("numba.cuda")
         self._function = function if is_compiled else self._cuda.jit(getattr(function, "py_func", function))
         if check is not None and not is_compiled and not is_simulated():

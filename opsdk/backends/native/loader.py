@@ -17,6 +17,7 @@ from opsdk.core.errors import CompileError
 from opsdk.core.lazy import optional, slow
 
 _FOLDERS = (".", "../vmath", "../../expr")  # of the code generator, a change of which never meets old object code
+_DRAWS = "../../core/philox.py"  # which kernels compile too
 _HEADROOM = 16  # memory mappings; an object needs 3 to 5
 
 _lock = threading.Lock()
@@ -67,9 +68,9 @@ def sources_key() -> str:
     """Returns a hash of every source file that decides what kernels are compiled to."""
     here = Path(__file__).parent
     digest = slow("hashlib").sha256()
-    for folder in _FOLDERS:
-        for file in sorted((here / folder).rglob("*.py")):
-            digest.update(file.read_bytes())
+    files = [file for folder in _FOLDERS for file in sorted((here / folder).rglob("*.py"))]
+    for file in (*files, here / _DRAWS):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

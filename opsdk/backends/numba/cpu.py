@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -190,17 +190,10 @@ def buffers_of(opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
     """Returns the positions of the outputs that a kernel fills: all that it has to make, or none.
 
     Raises:
-        BindingError: it takes some of them and not the others, or a list of open sizes.
+        BindingError: one is a list of open sizes.
     """
     schema = opdef.schema
-    outputs = {i: schema.outputs[i].name for i in schema.fresh_outputs}
-    buffers = tuple(i for i, name in outputs.items() if name in kernel.parameters)
-    if buffers and len(buffers) < len(outputs):
-        rest = ", ".join(repr(name) for i, name in outputs.items() if i not in buffers)
-        raise BindingError(
-            f"{opdef.subject}, numba kernel: expected a parameter for every output or for none, got none for {rest}",
-            at=str(kernel.origin),
-        )
+    buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
     if size_function(kernel) is not None and any(schema.outputs[i].kind == "list" for i in buffers):
         raise BindingError(
             f"{opdef.subject}, numba kernel: {size_function(kernel)} expected outputs that are single tensors, got a "
@@ -295,35 +288,3 @@ def _own(returned: Any, inputs: Sequence[Any]) -> Any:
         items = [_own(item, inputs) for item in returned]
         return items if isinstance(returned, list) else tuple(items)
     return returned
-
-
-_MOST = 4096  # elements; Python is slow, and a loop that is wrong at its end is wrong at small sizes too
-
-
-# Any: one entry per input or output, an array, a list of arrays or None; attribute values.
-def run_text(
-    opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
-) -> list[Any] | None:
-    """Runs the Python text into outputs that hold `fill`, and returns those; None where there are too many elements.
-
-    In it an index that is wrong raises.
-    """
-    function: Any = getattr(kernel.source, "py_func", kernel.source)
-    if not callable(function) or sum(array.size for array in flat(inputs)) > _MOST:
-        return None
-    slow("opsdk.backends.vmath.overloads").register()  # compiled functions that the text calls may use opsdk.vmath
-    schema = opdef.schema
-    shaped = one_shape(opdef)
-    inputs = inputs if shaped is None else list(shaped(inputs))
-    buffers = tuple(i for i in schema.fresh_outputs if schema.outputs[i].name in kernel.parameters)
-    sized = sized_of(opdef, kernel)
-    room = None if sized is None else sized.room(inputs, attrs, infer_buffers(opdef, inputs, attrs))
-    made = allocate(opdef, inputs, attrs, buffers) if room is None else room.buffers
-    for buffer in flat(made):
-        buffer[...] = fill
-    specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
-    values = {**dict(zip(schema.input_names, inputs, strict=True)), **stand_ins(specs, attrs)}
-    values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
-    with np.errstate(all="ignore"):
-        returned = function(*[values[name] for name in kernel.parameters])
-    return made if room is None else room.results(returned)

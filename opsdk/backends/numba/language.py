@@ -53,7 +53,7 @@ class NumbaCPU(Language):
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
-        return slow("opsdk.backends.numba.cpu").run_text(opdef, kernel, inputs, attrs, fill)
+        return slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from opsdk.backends.vmath.draws import bodies, is_whole
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.core.once import once
 from opsdk.expr import vmath
@@ -41,6 +42,9 @@ def register() -> None:
         _announce(primitive)
     WATCHERS.append(_announce)
     overload(vmath.clip, jit_options=_OPTIONS, strict=False, prefer_literal=True)(_clip)
+    tables = {name: numba_functions(np.dtype(name)) for name in ("float32", "float64")}
+    for name, body in bodies(_inline, tables, _drawn).items():
+        overload(getattr(vmath, name), jit_options=_OPTIONS, strict=False)(body)
 
 
 def _announce(primitive: Primitive) -> None:
@@ -140,6 +144,15 @@ def _three(function: Any, casts: Sequence[Any], result: Any, kinds: Sequence[Any
         return out
 
     return each
+
+
+def _drawn(function: Any, result: Any, key: Any, i: Any) -> Any:
+    """Returns what draws numbers of keys and counters that are integers or arrays of them; None for others."""
+    elements = [each.dtype if isinstance(each, types.Array) else each for each in (key, i)]
+    if not all(map(is_whole, elements)):
+        return None
+    kinds = [_ARRAY if isinstance(each, types.Array) else _NUMBER for each in (key, i)]
+    return _inline(_two(function, [np.uint64, np.uint64], result, kinds))
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:

@@ -162,7 +162,7 @@ class Reader:
         told = contents_of(value)
         if told is not None:
             return f"{type(value).__name__} of {self.value(told)}"
-        if _has_function(value):
+        if is_dispatcher(value):
             return f"compiled {self.value(value.py_func)}{_options(value)}"
         if isinstance(value, _CACHED):
             older = "" if self._here else f" {unseen('results')}"  # of one object they are what they were
@@ -340,7 +340,7 @@ def is_fixed(value: Any) -> bool:
     return type(value) in _PLAIN or (type(value) in _FIXED and all(map(is_fixed, value)))
 
 
-def _has_function(value: Any) -> bool:
+def is_dispatcher(value: Any) -> bool:
     """Whether a value is a compiled Numba dispatcher; no object is asked for attributes that it makes up."""
     if isinstance(value, type):
         return False

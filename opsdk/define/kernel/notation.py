@@ -218,8 +218,8 @@ class Notation:
         """Returns a kernel of a Python function.
 
         Raises:
-            BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; or a
-                scratch is no parameter.
+            BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; a
+                scratch is no parameter; or some of the outputs are parameters, and others not.
             DefinitionError: sizes are decided for outputs that the kernel does not take, or it does not take what it
                 has to write to how many it filled.
         """
@@ -229,6 +229,13 @@ class Notation:
         counts = size_parameter(known) if self.counts and any(option in options for option in SIZE_OPTIONS) else None
         names = parameters_among(function, known if counts is None else (*known, counts), subject)
         self._check_specs(opdef, names, subject)
+        makes = [schema.output_names[i] for i in schema.fresh_outputs]
+        rest = [name for name in makes if name not in names]
+        if 0 < len(rest) < len(makes):
+            raise BindingError(
+                f"{subject} {name_of(function)}: expected a parameter for every output and residual, which the kernel "
+                f"fills, or for none, got none for {', '.join(map(repr, rest))}; take all of {', '.join(makes)}"
+            )
         for scratch in options.get("scratch", ()):
             if scratch not in names:
                 raise BindingError(

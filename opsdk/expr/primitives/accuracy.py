@@ -177,17 +177,24 @@ def everywhere(operands: Sequence[str], bounds: Bounds, dtype: np.dtype[Any], co
     every distance from the bounds.
     """
     rng = np.random.default_rng(1)
+    info = np.finfo(dtype)
     special = np.meshgrid(*[_special(dtype, *bounds.get(name, (None, None))) for name in operands], indexing="ij")
-    ordinary = drawn(operands, bounds, count // 2)
     made = []
-    for name, first, plain in zip(operands, special, ordinary, strict=True):
+    for name, first in zip(operands, special, strict=True):
         low, high = bounds.get(name, (None, None))
         parts = [first.ravel()]
-        for rest in (plain, _spread(rng, low, high, np.finfo(dtype), count - count // 2)):
+        spare = first[~np.isnan(first)] if np.count_nonzero(~np.isnan(first)) else first  # of a domain without room
+        share = rng.random(count // 2)
+        if low is None or high is None:
+            ordinary = _SIZES[0] * (_SIZES[1] / _SIZES[0]) ** share
+        else:
+            ordinary = (high - low) * share
+        powers = rng.integers(info.minexp - info.nmant, _top(info, low, high), count - count // 2, endpoint=True)
+        for size in (ordinary, np.ldexp(0.5 + rng.random(len(powers)) / 2, powers)):
             with np.errstate(over="ignore"):
-                rounded = rest.astype(dtype)
+                rounded = _placed(rng, size, low, high).astype(dtype)
             kept = rounded[np.isfinite(rounded) & _inside(rounded, low, high)]
-            parts.append(np.resize(kept, len(rest)) if kept.size else np.resize(parts[0], len(rest)))
+            parts.append(np.resize(kept if kept.size else spare, len(size)))
         made.append(np.concatenate(parts))
     return made
 
@@ -197,7 +204,8 @@ def _special(dtype: np.dtype[Any], low: float | None, high: float | None) -> np.
     sizes = np.array([0.0, info.smallest_subnormal, info.smallest_normal, 1.0, 2.0, info.max, np.inf], dtype)
     between = np.array([info.smallest_normal, 1.0, 1.0], dtype)
     sizes = np.concatenate([sizes, np.nextafter(between, np.array([0.0, 0.0, 2.0], dtype))])
-    ends = np.array([end for end in (low, high) if end is not None], dtype)
+    with np.errstate(over="ignore"):  # of an end that the dtype rounds to infinity
+        ends = np.array([end for end in (low, high) if end is not None]).astype(dtype)
     near = [np.nextafter(ends, np.array(side, dtype)) for side in (-np.inf, np.inf)]
     every = np.concatenate([sizes, -sizes, ends, *near])
     return np.concatenate([every[_inside(every, low, high)], np.array([np.nan], dtype)])
@@ -208,16 +216,15 @@ def _inside(values: np.ndarray, low: float | None, high: float | None) -> np.nda
     return np.asarray((wide >= (-np.inf if low is None else low)) & (wide <= (np.inf if high is None else high)))
 
 
-def _spread(
-    rng: np.random.Generator, low: float | None, high: float | None, info: np.finfo[Any], count: int
-) -> np.ndarray:
-    """Returns numbers of every exponent; with bounds, at distances of every exponent from one of them."""
-    width = np.inf if low is None or high is None else high - low
-    top = min(info.maxexp, int(np.frexp(width)[1]) if np.isfinite(width) else info.maxexp)
-    size = np.ldexp(0.5 + rng.random(count) / 2, rng.integers(info.minexp - info.nmant, top, count, endpoint=True))
-    is_up = rng.random(count) < 0.5
-    if low is None and high is None:
-        return np.where(is_up, size, -size)
-    if low is None or high is None:
-        return low + size if low is not None else float(high or 0.0) - size
-    return np.where(is_up, low + size, high - size)
+def _top(info: np.finfo[Any], low: float | None, high: float | None) -> int:
+    """Returns the exponent of the largest size that bounds leave room for."""
+    return int(info.maxexp if low is None or high is None else min(info.maxexp, np.frexp(high - low)[1]))
+
+
+def _placed(rng: np.random.Generator, size: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+    """Returns numbers of given sizes and both signs; with bounds, as far from one of them."""
+    is_up = rng.random(len(size)) < 0.5
+    up, down = (0.0 if low is None else low) + size, (0.0 if high is None else high) - size
+    if (low is None) != (high is None):
+        return down if low is None else up
+    return np.where(is_up, up, down)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -346,6 +347,10 @@ def _bounds(domain: Any, operands: Sequence[str], subject: str) -> dict[str, tup
                 f"{subject}, domain: {name} expected (least, greatest), each a number or None, got {pair!r}; write "
                 "(0.0, None)"
             )
+        low, high = (None if end is None or math.isinf(end) else end for end in pair)
+        if low is not None and high is not None and low > high:
+            raise DefinitionError(f"{subject}, domain: {name} expected its least number first, got {pair!r}; swap them")
+        given[name] = low, high
     return given
 
 

@@ -61,6 +61,7 @@ class RowFunction(ScalarFunction):
         self.subject = subject
         self._roots: dict[tuple[Node, ...], tuple[Node, ...]] = {}  # as they are evaluated
         self._numbers: Bounded[tuple[Static, frozenset[str]], frozenset[str]] = Bounded(MOST_COMBINATIONS)
+        self._held: Bounded[tuple[Any, ...], bool] = Bounded(MOST_COMBINATIONS)  # kinds whose constants are
         self.roles = tuple(roles)
         self.results = tuple(results)
         self._may_be_flat = tuple(name in flat for name in self.inputs)
@@ -131,10 +132,14 @@ class RowFunction(ScalarFunction):
         Raises:
             AttributeValueError: one would be rounded.
         """
+        key = (static, *dtypes)
+        if key in self._held:
+            return
         roots = self.expression(static).wanted
         integers = {name for name, dtype in zip(self.inputs, dtypes, strict=True) if dtype.kind in "iu"}
         per_element = elements(roots, dict(zip(self.inputs, self.roles, strict=True)))
         check_constants(roots, computed_in(self.dtype(dtypes)), self.subject, integers, per_element)
+        self._held[key] = True
 
     def numbers(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> frozenset[str]:
         """Returns the inputs that are computed with as numbers of the computation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,6 @@ from opsdk.expr.primitives.entry import Primitive
 from opsdk.expr.primitives.own import primitive_of, primitives
 from opsdk.ship.cli.terminal import narrate
 from opsdk.ship.targets.loading import is_module, load_file, load_module
-from opsdk.verify.kernels.primitives import op_of_primitive
 
 Found = tuple[list[Op], list[Primitive]]
 
@@ -82,8 +81,16 @@ def resolve(text: str) -> Selection:
         ops, primitives = _registered_or_package(name)
     if not (ops or primitives):
         narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
-    alone = tuple(map(op_of_primitive, primitives))
-    return Selection(text, tuple(ops), head if separator or is_file else "", row, check, alone)
+    return Selection(text, tuple(ops), head if separator or is_file else "", row, check, _alone(primitives))
+
+
+def _alone(primitives: Sequence[Primitive]) -> tuple[Op, ...]:
+    """Returns primitives, each as the op that it is alone."""
+    if not primitives:
+        return ()
+    from opsdk.verify.kernels.primitives import op_of_primitive  # which loads all that judges, and few name primitives
+
+    return tuple(map(op_of_primitive, primitives))
 
 
 def resolve_one(text: str) -> Op:

@@ -12,6 +12,8 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.verify.inputs.calls import Invented
 
+_KEY = 2**32 + 1  # both halves count, so that a kernel which draws by no key, or by half of it, draws other numbers
+
 
 # Any, in this file: values of the types of the schema language.
 def needed(opdef: OpDef) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def needed(opdef: OpDef) -> dict[str, Any]:
 
 def draws(opdef: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a draw for each generator, that of the call where it is given, so that all kernels draw the same."""
-    held = {name: attrs.get(name) or Generator(number) for number, name in enumerate(opdef.schema.generators)}
+    held = {name: attrs.get(name) or Generator(key) for key, name in enumerate(opdef.schema.generators, _KEY)}
     return {name: value.peek() if isinstance(value, Generator) else value for name, value in held.items()}
 
 

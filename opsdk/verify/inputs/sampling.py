@@ -143,7 +143,7 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
     if samples is not None:
         return _inside_domain(opdef, [from_sample(opdef, sample) for sample in samples])
     if opdef.samples is not None:
-        return _inside_domain(opdef, calls_of_samples(opdef, opdef.samples, rng))
+        return _with_a_hole(opdef, _inside_domain(opdef, calls_of_samples(opdef, opdef.samples, rng)))
     forward = forward_of(opdef)
     if forward is not None:
         return list(_derived(forward, seed))
@@ -245,6 +245,17 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         yield Call(refill(mixed, [short, *rest]), {}, "float32 beside float64", False)
         for pair in PAIRS:
             yield Call(_beside(opdef, pair, rng), {}, "broadcast", False, extra=True)
+
+
+def _with_a_hole(opdef: OpDef, calls: list[Call]) -> list[Call]:
+    """Returns samples, and where none of them has a hole that its list may have one more, which the op may refuse."""
+    positions = [i for i, decl in enumerate(opdef.schema.inputs) if decl.holes]
+    lists = [(call, call.inputs[i]) for call in calls for i in positions if call.inputs[i]]
+    if not lists or any(item is None for _, value in lists for item in value):
+        return calls
+    first = lists[0][0]
+    pierced = _pierced(opdef, first.inputs, 0)
+    return [*calls, replace(first, inputs=pierced, reason="a hole at 0", declared=False, extra=True)]
 
 
 # Any: one entry per input.

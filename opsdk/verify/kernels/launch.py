@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from opsdk.backends.call import first_call
 from opsdk.backends.call.arrays import array_key, with_mutated
-from opsdk.backends.call.buffers import unneeded
 from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import DTypeError
@@ -21,7 +21,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of, paired
+from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
@@ -124,18 +124,5 @@ def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | N
 
 def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:
     """Returns the first output of which elements depend on what its memory held before, and which they are."""
-    schema = opdef.schema
-    if any(schema.outputs[i].name not in kernel.parameters for i in schema.fresh_outputs):
-        return None
-    try:
-        zeros, ones = (_tried(opdef, kernel, call, fill) for fill in (0, 1))
-    except Exception:  # what only the compiler understands tells nothing
-        return None
-    if zeros is None or ones is None:
-        return None
-    left = {schema.output_names[i] for i in unneeded(opdef, call.inputs, call.attrs)}
-    for name, low, high in paired([schema.output_names[i] for i in schema.fresh_outputs], zeros, ones):
-        differs = np.asarray((low != high) & ~((low != low) & (high != high)))
-        if name not in left and differs.any():
-            return name, differs
-    return None
+    left = first_call.unwritten(opdef, kernel, call.inputs, call.attrs, lambda fill: _tried(opdef, kernel, call, fill))
+    return next(left, None)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk import vmath
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.source import HEADER
+from tests import philox
 from tests.backends.c_rows import op
 
 
@@ -159,3 +161,50 @@ def test_the_size_of_an_absent_input_is_not_looked_at():
     made = op("kept(Tensor x, Tensor? w=None) -> Tensor y", source)
     assert made(np.ones(3)).tolist() == [1, 1, 1]
     assert made(np.ones(3), np.ones(3)).tolist() == [4, 4, 4]
+
+
+# -- random numbers
+
+
+def test_philox_in_c_gives_the_published_vectors():
+    text = """
+    void words_u32(const DLTensor *counter, const DLTensor *key, DLTensor *y) {
+      const uint32_t *k = OPSDK_DATA(const uint32_t, key);
+      uint32_t *out = OPSDK_DATA(uint32_t, y);
+      memcpy(out, OPSDK_DATA(const uint32_t, counter), 16);
+      opsdk_philox(out, k[0], k[1]);
+    }
+    """
+    words = op("words(Tensor counter, Tensor key) -> Tensor y", text, infer=lambda counter, key: counter)
+    for counter, key, wanted in philox.VECTORS:
+        assert tuple(words(np.array(counter, "uint32"), np.array(key, "uint32")).tolist()) == wanted
+
+
+def test_random_numbers_in_c_are_those_of_vmath():
+    text = """
+    void draws_i64(const DLTensor *i, DLTensor *bits, DLTensor *u, DLTensor *uf, DLTensor *z, DLTensor *zf, int64_t k) {
+      const int64_t *at = OPSDK_DATA(const int64_t, i);
+      for (int64_t n = 0; n < opsdk_size(i); ++n) {
+        OPSDK_DATA(uint64_t, bits)[n] = opsdk_random_bits(k, at[n]);
+        OPSDK_DATA(double, u)[n] = opsdk_uniform(k, at[n]);
+        OPSDK_DATA(float, uf)[n] = opsdk_uniformf(k, at[n]);
+        OPSDK_DATA(double, z)[n] = opsdk_normal(k, at[n]);
+        OPSDK_DATA(float, zf)[n] = opsdk_normalf(k, at[n]);
+      }
+    }
+    """
+    kinds = ("uint64", "float64", "float32", "float64", "float32")
+    outputs = "(Tensor bits, Tensor u, Tensor uf, Tensor z, Tensor zf)"
+    draws = op(
+        f"draws(Tensor i, *, int k) -> {outputs}",
+        text,
+        infer=lambda i: tuple(opsdk.TensorSpec(i.shape, kind) for kind in kinds),
+    )
+    i = np.concatenate([np.arange(500), 2**32 - 3 + np.arange(6), [2**63 - 1, -1]])
+    for key in (5, 2**45 + 3, -7):
+        bits, u, uf, z, zf = draws(i, k=key)
+        np.testing.assert_array_equal(bits, vmath.random_bits(key, i))
+        np.testing.assert_array_equal(u, vmath.uniform(key, i))
+        np.testing.assert_array_equal(uf, vmath.uniform(key, i, np.float32))
+        np.testing.assert_allclose(z, vmath.normal(key, i), rtol=0, atol=4e-15)
+        np.testing.assert_allclose(zf, vmath.normal(key, i, np.float32), rtol=0, atol=2e-6)

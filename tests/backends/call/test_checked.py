@@ -464,7 +464,7 @@ def test_a_kernel_that_has_changed_an_input_is_not_launched_again(write, of, mon
             write(w)
 
     op = define(kernel, "t::add_one(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
-    said = r"'t::add_one': expected 'w' to stay untouched, got a write that NumPy refused .*kernel did to 'x' before is"
+    said = r"'t::add_one': expected 'w' to stay untouched, got a write that NumPy refused .*kernel did to 'x' before st"
     kind = opsdk.to_tensor if of == "tensors" else np.array
     monkeypatch.setattr(FLAGS, "debug", of == "debug")
     for number in (1, 2):
@@ -472,7 +472,7 @@ def test_a_kernel_that_has_changed_an_input_is_not_launched_again(write, of, mon
         with pytest.raises(MutationError, match=said):
             op(x, w)
         assert len(runs) == number
-        assert np.asarray(x).tolist() == [1.0, 1.0]
+        assert np.asarray(x).tolist() == [0.0, 0.0]
 
 
 def test_a_refused_write_to_an_array_of_the_kernels_own_is_its_own():
@@ -487,4 +487,4 @@ def test_a_refused_write_to_an_array_of_the_kernels_own_is_its_own():
     x = np.zeros(2)
     with pytest.raises(ValueError, match="assignment destination is read-only"):
         op(x)
-    assert x.tolist() == [1.0, 1.0]
+    assert x.tolist() == [0.0, 0.0]

@@ -1,5 +1,6 @@
 import re
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -329,3 +330,29 @@ def test_a_list_that_equals_one_that_was_taken_is_looked_at_all_the_same(kind, g
         made(np.ones(2), at=given)
         with pytest.raises(AttributeValueError, match=f"attribute 'at' expected {re.escape(kind)}, got"):
             made(np.ones(2), at=wrong)
+
+
+def test_attributes_beside_an_absent_callable_are_taken_in_every_call():
+    @opsdk.op(namespace="t")
+    def act(x, *, k: float = 1.0, f: Callable | None = None):
+        return k * x if f is None else f(k * x)
+
+    for _ in range(3):
+        assert act(X, k=3.0).tolist() == [3.0, 6.0]
+        assert act(X).tolist() == [1.0, 2.0]
+        assert act(X, k=3.0, f=np.negative).tolist() == [-3.0, -6.0]
+
+
+def test_an_object_kept_for_the_backward_reaches_it_in_every_call_whatever_it_equals():
+    @opsdk.op("t::counted(Tensor x, *, float k=2.0) -> Tensor y, residuals (object n)", infer=opsdk.infer.like("x"))
+    def counted(x, k):
+        return x * 5 * k, 5
+
+    @counted.backward
+    def counted_grad(dy, k, n):
+        return dy * n * k
+
+    for _ in range(3):
+        x = opsdk.to_tensor([1.0], stop_gradient=False)
+        counted(x).backward()
+        assert x.grad.tolist() == [10.0]

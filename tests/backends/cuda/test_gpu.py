@@ -371,3 +371,28 @@ def test_compiled_code_is_launched_by_another(cp, blend, tmp_path):
     y = cp.empty(1000, "float32")
     kernel((4,), (64,), (y, cp.asarray(x), cp.asarray(w), np.float64(0.5), np.int64(1000)))
     np.testing.assert_allclose(cp.asnumpy(y), numpy_blend(x, w, 0.5), rtol=1e-5)
+
+
+def test_random_numbers_are_the_hosts(cp, cuda):
+    def draws(x, rng, bits, u, uf, z, zf):
+        i = cuda.grid(1)
+        if i < x.size:
+            bits[i] = opsdk.vmath.random_bits(rng, i)
+            u[i] = opsdk.vmath.uniform(rng, i)
+            uf[i] = opsdk.vmath.uniform(rng, i, np.float32)
+            z[i] = opsdk.vmath.normal(rng, i)
+            zf[i] = opsdk.vmath.normal(rng, i, zf.dtype)
+
+    kinds = ("uint64", "float64", "float32", "float64", "float32")
+    outputs = "(Tensor bits, Tensor u, Tensor uf, Tensor z, Tensor zf)"
+    schema = f"t::draws(Tensor x, *, Generator rng) -> {outputs}"
+    op = opsdk.op(schema, infer=lambda x: tuple(opsdk.TensorSpec(x.shape, kind) for kind in kinds))(lambda x, rng: None)
+    op.kernel("cuda", language="numba", launch=opsdk.launch.elementwise("u"))(draws)
+    key, i = 2**45 + 3, np.arange(5000)
+    made = op(opsdk.to_tensor(np.zeros(i.size), place=GPU), rng=opsdk.Generator(key))
+    bits, u, uf, z, zf = (each.numpy() for each in made)
+    np.testing.assert_array_equal(bits, opsdk.vmath.random_bits(key, i))
+    np.testing.assert_array_equal(u, opsdk.vmath.uniform(key, i))
+    np.testing.assert_array_equal(uf, opsdk.vmath.uniform(key, i, np.float32))
+    np.testing.assert_allclose(z, opsdk.vmath.normal(key, i), rtol=0, atol=4e-15)
+    np.testing.assert_allclose(zf, opsdk.vmath.normal(key, i, np.float32), rtol=0, atol=2e-6)

@@ -148,12 +148,13 @@ print(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(image.addresses["plus"])(
 
 @pytest.fixture
 def sources(tmp_path, monkeypatch):
-    """Stands for the package: three folders with a source each."""
-    for folder in ("native", "vmath", "expr"):
+    """Stands for the package: folders with a source each."""
+    for folder in ("native", "vmath", "expr", "core"):
         (tmp_path / "a" / folder).mkdir(parents=True)
         (tmp_path / "a" / folder / "one.py").write_text(f"{folder} = 1\n")
     monkeypatch.setattr(loader, "__file__", str(tmp_path / "a" / "native" / "loader.py"))
     monkeypatch.setattr(loader, "_FOLDERS", (".", "../vmath", "../expr"))
+    monkeypatch.setattr(loader, "_DRAWS", "../core/one.py")
     return tmp_path / "a"
 
 
@@ -165,7 +166,7 @@ def test_the_key_is_the_same_for_the_same_sources(sources):
     assert key() == key()
 
 
-@pytest.mark.parametrize("folder", ["native", "vmath", "expr"])
+@pytest.mark.parametrize("folder", ["native", "vmath", "expr", "core"])
 def test_a_change_of_any_source_changes_the_key(sources, folder):
     before = key()
     (sources / folder / "one.py").write_text("changed = 1\n")
@@ -190,3 +191,4 @@ def test_what_is_no_source_changes_nothing(sources):
 def test_the_folders_of_the_real_package_exist():
     here = Path(loader.__file__).parent
     assert all(list((here / folder).glob("*.py")) for folder in loader._FOLDERS)
+    assert (here / loader._DRAWS).is_file()

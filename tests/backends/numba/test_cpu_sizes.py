@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.numba.cpu import launch_of, run_text
+from opsdk.backends.numba.cpu import launch_of
+from opsdk.backends.numba.text import run_text
 from opsdk.core.errors import BindingError, KernelNotFoundError, SizeError
 
 numba = pytest.importorskip("numba")
@@ -113,11 +114,6 @@ def test_the_python_text_is_tried_in_the_same_buffers():
     few = op(sizes=lambda x: 1)
     with pytest.raises(IndexError):
         run_text(few.opdef, list(few.opdef.kernels)[-1], [np.ones(2)], {"least": 0.0}, 1)
-
-
-def test_a_kernel_takes_all_outputs_or_none():
-    with pytest.raises(BindingError, match="expected a parameter for every output or for none, got none for 'places'"):
-        op(lambda x, values: 0, bound=lambda x: x.size)(np.ones(2))
 
 
 def test_a_list_of_open_sizes_is_for_another_language():

@@ -256,15 +256,6 @@ def test_a_kernel_may_return_the_buffers_that_it_filled():
         assert [array.tolist() for array in two(X)] == [[0.0, 3.0], [1.0, 4.0]]
 
 
-def test_a_kernel_fills_all_outputs_or_none():
-    two = opsdk.op("t::two(Tensor x) -> (Tensor y, Tensor z)")(lambda x: (x, x))
-    two.kernel("cpu", lambda x, z: x, language="numba")
-    with pytest.raises(
-        BindingError, match="numba kernel: expected a parameter for every output or for none, got none for 'y'"
-    ):
-        two(X)
-
-
 def test_a_parameter_that_names_nothing_is_refused_when_the_row_is_registered(op):
     with pytest.raises(
         BindingError, match=r"numba kernel <lambda>\(x, w\): nothing is called 'w'; there are slope, x, y"

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from contrib_ops import nms
 from opsdk import static
-from opsdk.core.errors import DTypeError, InputValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
 
 ROWS = [kernel for kernel in nms.opdef.kernels if "32" not in str(kernel.key)]
@@ -84,19 +84,23 @@ BOX = [0.0, 0.0, 1.0, 1.0]
 
 @pytest.mark.parametrize("kernel", ROWS, ids=str)
 @pytest.mark.parametrize(
-    ("box", "score", "threshold", "text"),
+    ("box", "score", "text"),
     [
-        (BOX, 1.0, 1.5, "op 'contrib::nms': iou_threshold expected in [0, 1], got 1.5"),
-        (BOX, 1.0, np.nan, "op 'contrib::nms': iou_threshold expected in [0, 1], got nan"),
-        (BOX, np.nan, 0.5, "op 'contrib::nms': scores expected numbers that can be ordered, got nan; drop those boxes"),
-        ([0, 0, np.inf, 1], 1.0, 0.5, "op 'contrib::nms': boxes expected finite numbers, got nan or inf"),
-        ([2.0, 0, 1, 1], 1.0, 0.5, "op 'contrib::nms': boxes expected x1 ≤ x2 and y1 ≤ y2, got [2.0, 0.0, 1.0, 1.0]"),
+        (BOX, np.nan, "op 'contrib::nms': scores expected numbers that can be ordered, got nan; drop those boxes"),
+        ([0, 0, np.inf, 1], 1.0, "op 'contrib::nms': boxes expected finite numbers, got nan or inf"),
+        ([2.0, 0, 1, 1], 1.0, "op 'contrib::nms': boxes expected x1 ≤ x2 and y1 ≤ y2, got [2.0, 0.0, 1.0, 1.0]"),
     ],
 )
-def test_no_row_runs_on_values_that_make_no_sense(kernel, box, score, threshold, text):
+def test_no_kernel_runs_on_values_that_make_no_sense(kernel, box, score, text):
     with pytest.raises(InputValueError) as caught:
-        launch(nms.opdef, kernel, [np.array([BOX, box]), np.array([0.5, score])], {"iou_threshold": threshold})
+        launch(nms.opdef, kernel, [np.array([BOX, box]), np.array([0.5, score])], {"iou_threshold": 0.5})
     assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("threshold", [1.5, np.nan])
+def test_a_threshold_outside_of_its_range_is_refused(threshold):
+    with pytest.raises(AttributeValueError, match="attribute 'iou_threshold' expected 0 <= float <= 1, got"):
+        nms(np.array([BOX]), np.ones(1), threshold)
 
 
 @pytest.mark.parametrize(

@@ -147,14 +147,22 @@ def test_a_size_below_zero_is_refused(op):
 
 def test_no_gradient_keeps_src_for_its_shape():
     assert scatter_max.grad.opdef.schema.input_names == ("arg", "dy")
-    assert scatter_mean.grad.opdef.schema.input_names == ("index", "dy")
+    assert scatter_mean.grad.opdef.schema.input_names == ("index", "counts", "dy")
+
+
+def test_counts_of_one_index_for_all_lines_are_kept_once(rng):
+    src = opsdk.to_tensor(rng.normal(size=(7, 6)), stop_gradient=False)
+    kept = scatter_mean(src, IDS, 5)._edge[0].saved[::3]
+    assert [(array.shape, array.tolist()) for array in kept][1] == ((5,), np.bincount(IDS, minlength=5).tolist())
 
 
 def test_a_gradient_with_a_cotangent_that_does_not_fit_is_refused():
     with pytest.raises(InputValueError, match=r"dy expected shape \(5,\) to fit index, got \(4,\)"):
-        scatter_mean.grad(IDS, np.ones(4), size=5)
+        scatter_mean.grad(IDS, np.ones(5, int), np.ones(4), size=5)
+    with pytest.raises(InputValueError, match=r"counts expected shape \(5,\) to fit index, got \(4,\)"):
+        scatter_mean.grad(IDS, np.ones(4, int), np.ones(5), size=5)
     with pytest.raises(InputValueError, match=r"index expected in \[0, 3\), got 0 to 4"):
-        scatter_mean.grad(IDS, np.ones(3), size=3)
+        scatter_mean.grad(IDS, np.ones(3, int), np.ones(3), size=3)
     with pytest.raises(InputValueError, match=r"arg expected in \[0, 7\), got 7 to 7"):
         scatter_max.grad(np.array([7]), np.ones(1), src_spec=opsdk.TensorSpec((6,), "float64"))
     with pytest.raises(InputValueError, match=r"dy expected the shape of arg, \(1,\), that of src \(6,\) but for axis"):

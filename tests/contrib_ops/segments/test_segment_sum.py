@@ -9,7 +9,7 @@ import pytest
 
 import opsdk
 from contrib_ops import segment_sum
-from opsdk.core.errors import DTypeError, InputValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
 
 IDS = np.array([2, 0, 2, 2, 4, 0])
@@ -96,7 +96,6 @@ def test_data_that_is_not_contiguous_is_summed_alike(rng):
             "op 'contrib::segment_sum': segment_ids expected in [0, 5), got -1 to 0; drop those rows, or take",
         ),
         ([0, 0], 0, "op 'contrib::segment_sum': segment_ids expected in [0, 0), got 0 to 0; drop those rows, or take"),
-        ([0, 0], -1, "op 'contrib::segment_sum': num_segments expected from 0, got -1"),
     ],
 )
 def test_no_row_runs_on_ids_outside(kernel, ids, count, text):
@@ -104,6 +103,11 @@ def test_no_row_runs_on_ids_outside(kernel, ids, count, text):
     with pytest.raises(InputValueError) as caught:
         launch(segment_sum.opdef, kernel, [np.ones((2, 3)), np.array(ids)], {"num_segments": count})
     assert str(caught.value).startswith(text)
+
+
+def test_a_number_of_segments_below_zero_is_refused():
+    with pytest.raises(AttributeValueError, match="attribute 'num_segments' expected int >= 0, got -1"):
+        segment_sum(np.ones((2, 3)), np.array([0, 0]), -1)
 
 
 @pytest.mark.parametrize(

@@ -252,3 +252,16 @@ def test_a_path_is_a_source_too(op, tmp_path):
     file.write_text(SOURCE)
     op.kernel("cpu", language="c", source=file)
     assert next(row for row in op.opdef.kernels if row.language == "c").source == str(file)
+
+
+@pytest.mark.parametrize("results", ["(Tensor y, Tensor z)", "Tensor y, residuals (Tensor z)"])
+def test_a_kernel_fills_all_outputs_and_residuals_or_none(results):
+    two = opsdk.op(f"t::two(Tensor x) -> {results}")(lambda x: (x, x))
+    held = list(two.opdef.kernels)
+    with pytest.raises(BindingError) as caught:
+        two.kernel("cpu", lambda x, z: x, language="numba")
+    assert str(caught.value).startswith(
+        "op 't::two', numba kernel <lambda>: expected a parameter for every output and residual, which the kernel "
+        "fills, or for none, got none for 'y'; take all of y, z"
+    )
+    assert list(two.opdef.kernels) == held

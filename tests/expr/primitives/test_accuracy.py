@@ -84,6 +84,11 @@ def test_operands_stay_inside_their_bounds_and_come_close_to_them(dtype, bounds)
             assert abs(inside - end).min() <= abs(end) * np.finfo(dtype).eps
 
 
+def test_bounds_between_which_a_dtype_has_no_number_leave_nan_alone():
+    (x,) = everywhere(["x"], {"x": (1e39, 1e40)}, F32, 10)
+    assert np.isnan(x).all()
+
+
 def test_specials_of_several_operands_meet_in_every_pair():
     a, b = everywhere(["a", "b"], {"b": (0.0, None)}, F64, 10)
     assert len(a) == len(b)

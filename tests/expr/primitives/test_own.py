@@ -273,6 +273,12 @@ def test_two_files_may_not_define_one_name(tmp_path):
         (lambda x: x, {"domain": {"z": (0.0, 1.0)}}, DefinitionError, "domain: nothing is called 'z'; there are x"),
         (
             lambda x: x,
+            {"domain": {"x": (1.0, 0.0)}},
+            DefinitionError,
+            r"domain: x expected its least number first, got \(1\.0, 0\.0\); swap them",
+        ),
+        (
+            lambda x: x,
             {"domain": {"x": 1.0}},
             DefinitionError,
             r"domain: x expected \(least, greatest\), each a number",
@@ -389,6 +395,11 @@ def test_a_primitive_is_found_by_its_function_and_by_its_name():
     assert [each.full_name for each in primitives() if each.namespace == "t"] == ["t::line"]
     assert primitive_of(line(2.0)) is None
     assert primitive_of(vmath.exp) is None
+
+
+def test_an_infinite_bound_is_none():
+    f = define(line(2.0), name="line", domain={"x": (0.0, np.inf)})
+    assert primitive_of(f).domain == {"x": (0.0, None)}
 
 
 def test_the_op_of_a_primitive_is_made_once_and_registered_nowhere():

@@ -384,3 +384,13 @@ def test_an_input_or_attribute_may_have_any_name(name, dtype, is_attribute):
         t = opsdk.to_tensor(x, stop_gradient=False)
         op(t, **(three if is_attribute else {name: opsdk.to_tensor(three[name])})).sum().backward()
         assert t.grad.tolist() == [[6.0, 6.0, 6.0]]  # the factor, and each element in the sums of three
+
+
+def test_a_list_of_whole_numbers_that_would_be_rounded_is_refused_at_every_call():
+    listed = opsdk.rowwise("test_held::listed(Tensor x, *, int[] k=[0]) -> Tensor y")(lambda x, k: x + k[0])
+    x = np.zeros((1, 2), np.float32)
+    for _ in range(2):
+        with pytest.raises(AttributeValueError, match="constants expected to be whole numbers that float32 holds"):
+            listed(x, k=[2**24 + 1])
+        assert listed(x, k=[2**24]).tolist() == [[2**24, 2**24]]
+    assert listed(x.astype(np.float64), k=[2**24 + 1]).tolist() == [[2**24 + 1, 2**24 + 1]]

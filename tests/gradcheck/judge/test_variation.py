@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import gradcheck
-from gradcheck.judge.variation import _repeat
+from gradcheck.judge.variation import _repeat, vary_inputs
+from gradcheck.model.protocol import build_subject, read_inputs
+from tests.gradcheck.points import X
 from tests.gradcheck.wrong_more import VALUES
 
 
@@ -99,3 +101,15 @@ def test_outputs_without_a_gradient_stay_out_of_the_sums() -> None:
         return matmul_vjp(i, o, c)
 
     assert gradcheck.check(forward, vjp, (A, B), vary=False).verdict == "pass"
+
+
+def test_varied_inputs_keep_shape_dtype_domain_and_integers() -> None:
+    inputs = read_inputs((X.astype(np.float32), np.array([1, 2])))
+    subject = build_subject(np.multiply, np.add, None, inputs, ["x", "n"], {"x": (-3, 3)}, (), ())
+    varied = list(vary_inputs(subject, inputs, np.random.default_rng(0)))
+    assert [label for label, _ in varied][:2] == ["signs flipped", "random values"]
+    for _, (x, n) in varied:
+        assert isinstance(x, np.ndarray)
+        assert (x.shape, x.dtype) == ((3, 4), np.float32)
+        assert np.abs(x).max() <= 3
+        assert n is inputs[1]

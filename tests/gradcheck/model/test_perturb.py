@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcheck.model.perturb import SIGNS, perturb, perturb_array, perturb_inputs, perturb_within
+from gradcheck.model.perturb import (
+    SIGNS,
+    draw_cotangents,
+    perturb,
+    perturb_array,
+    perturb_cotangent,
+    perturb_inputs,
+    perturb_within,
+)
 from gradcheck.model.protocol import build_subject
 
 STEP = 2.0**-10
@@ -61,3 +69,22 @@ def test_inputs_stay_inside_their_domain() -> None:
     above, below = perturb_inputs(inputs, STEP * SIGNS, generator(), subject)
     assert np.asarray(above).tolist() == [1.0 + STEP] * 16
     assert np.asarray(below).tolist() == [1.0 - STEP] * 16
+
+
+def test_cotangents_start_with_ones_and_skip_what_is_not_finite() -> None:
+    drawn = draw_cotangents(np.array([1.0, np.nan, 2.0]), np.random.default_rng(0))
+    assert drawn[0].tolist() == [1, 0, 1]
+    assert (drawn[:, 1] == 0).all()
+    assert (drawn[:-1] * 8 == np.round(drawn[:-1] * 8)).all()
+
+
+def test_the_last_cotangent_takes_all_bits_unless_an_output_is_short() -> None:
+    for is_short in (False, True):
+        last = draw_cotangents(np.ones(20), np.random.default_rng(0), is_short=is_short)[-1]
+        assert ((np.abs(last) >= 0.5) & (np.abs(last) <= 1.5)).all()
+        assert (last.astype(np.float32) == last).all() == is_short
+
+
+def test_a_wiggle_changes_the_last_bits_only() -> None:
+    rows = perturb_cotangent(np.ones(50), 2.0**-52, np.random.default_rng(0))
+    assert all(0 < np.abs(row - 1).max() <= 2.0**-46 for row in rows)

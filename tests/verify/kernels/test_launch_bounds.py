@@ -30,6 +30,28 @@ def test_the_text_of_a_row_may_call_a_compiled_function_that_uses_vmath():
     assert "bounds" in report.coverage.checks
 
 
+@numba.njit
+def beside(x, i):
+    return x[i] + 0 * x[i + 1]
+
+
+def test_a_compiled_function_that_reads_beyond_its_arrays_is_found_where_a_row_calls_it():
+    with opsdk.REGISTRY.scoped():
+
+        @opsdk.op("t::same(Tensor x) -> Tensor y", nondifferentiable=["y"])
+        def same(x):
+            return x + 0
+
+        @same.kernel("cpu", language="numba")
+        def same_numba(x, y):
+            given, made = x.ravel(), y.ravel()
+            for i in range(x.size):
+                made[i] = beside(given, i)
+
+        report = opsdk.verify(same)
+    assert report.findings[0].check == "bounds"
+
+
 def test_a_loop_that_leaves_its_arrays_is_told_what_to_do():
     with opsdk.REGISTRY.scoped():
 

@@ -95,19 +95,10 @@ def test_a_body_that_overflows_far_out_is_found_and_a_domain_that_ends_before_is
     def overflowing(x):
         return vmath.exp(x) / (1 + vmath.exp(x))
 
-    dtype, x, got, right = where_wrong(judged(define(overflowing, numpy=vmath.sigmoid, ulp=3))[0])
+    dtype, x, got, right = where_wrong(judged(define(overflowing, ulp=3))[0])  # right by mpmath, of the same body
     assert (dtype, got, right) == ("float32", "nan", "1.0")
     assert float(x) > 88  # where e to that is infinite in float32
     assert judged(define(overflowing, name="g", ulp=3, domain={"x": (-80.0, 80.0)}))[0] == []
-
-
-def test_without_a_second_opinion_mpmath_says_what_the_body_should_have_given():
-    def overflowing(x):
-        return vmath.exp(x) / (1 + vmath.exp(x))
-
-    dtype, x, got, right = where_wrong(judged(define(overflowing, ulp=3))[0])
-    assert (dtype, got, right) == ("float32", "nan", "1.0")
-    assert float(x) > 88
 
 
 def test_an_error_of_a_millionth_shows_in_float64_whatever_float32_hides():
@@ -132,16 +123,8 @@ def test_a_derivative_of_the_wrong_sign_is_refused_where_it_is_defined():
 
 
 def test_a_body_without_a_value_at_zero_is_found_there():
-    def cardinal(x):
-        return vmath.sin(x) / x
-
-    f = define(
-        cardinal,
-        numpy=lambda x: np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)),
-        domain={"x": (-6.0, 6.0)},
-        least=1.0,
-    )
-    assert where_wrong(judged(f)[0]) == ("float32", "0.0", "nan", "1.0")
+    f = define(lambda x: x * x / x, numpy=lambda x: 1 * x, domain={"x": (-6.0, 6.0)}, least=1.0)
+    assert where_wrong(judged(f)[0]) == ("float32", "0.0", "nan", "0.0")
 
 
 def test_the_sign_of_a_zero_is_part_of_the_value_unless_small_results_count_for_less():

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradcheck.check import check
+from gradcheck.checking import check
 from gradcheck.errors import UsageError
 from gradcheck.judge.variation import resize_inputs, vary_inputs
 from gradcheck.model.dtypes import Array, as_float64, from_float64, is_continuous
