@@ -59,12 +59,16 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, training, momentum
     from mean and rstd too.
     """
     given, axes, (x, weight, bias) = x, (0, *range(2, x.ndim)), in_float64(x, weight, bias)
-    kept = () if running_mean is None else in_float64(running_mean, running_var)
-    mean, var = (x.mean(axis=axes), x.var(axis=axes)) if training else kept
-    if training and kept:
-        count = x.size // x.shape[1]
-        running_mean[...] = kept[0] + momentum * (mean - kept[0])
-        running_var[...] = kept[1] + momentum * (var * (count / (count - 1)) - kept[1])
+    if training:
+        mean, var = x.mean(axis=axes), x.var(axis=axes)
+    if running_mean is not None:
+        kept_mean, kept_var = in_float64(running_mean, running_var)
+        if training:
+            count = x.size // x.shape[1]
+            running_mean[...] = kept_mean + momentum * (mean - kept_mean)
+            running_var[...] = kept_var + momentum * (var * (count / (count - 1)) - kept_var)
+        else:
+            mean, var = kept_mean, kept_var
     rstd = 1 / np.sqrt(var + eps)
     y = (x - along(mean, x)) * along(rstd * weight, x) + along(bias, x)
     return tuple(made.astype(given.dtype) for made in (y, mean, rstd))
@@ -116,11 +120,13 @@ def batch_norm_grad(x, weight, mean, rstd, dy, dmean, drstd, training):
 def batch_norm_grad_grad(x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias, training):
     given = x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias
     if x.dtype.itemsize > 2:
-        return second(*given, training)
-    return tuple(opsdk.cast(made, x.dtype) for made in second(*(opsdk.cast(a, "float32") for a in given), training))
+        return second(given, training)
+    made = second([opsdk.cast(array, "float32") for array in given], training)
+    return tuple(opsdk.cast(array, x.dtype) for array in made)
 
 
-def second(x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias, training):
+def second(given, training):
+    x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias = given
     axes = (0, *range(2, x.ndim))
 
     def total(values):
