@@ -250,10 +250,17 @@ def _slopes(derivative: Callable[..., Any], operands: Sequence[str], subject: st
 
     Raises:
         BindingError: it has a parameter that is neither an operand nor the result.
-        DefinitionError: it gives as many as there are operands not.
+        DefinitionError: it is no function, or does not give one for each operand.
     """
     result = "out" if _RESULT in operands else _RESULT
     known = (*operands, result)
+    if not callable(derivative):
+        several = f"a tuple of {len(operands)} partial derivatives, None for an operand without one"
+        raise DefinitionError(
+            f"{subject}, derivative: expected one function of {', '.join(known)} that gives "
+            f"{'the derivative' if len(operands) == 1 else several}, got {derivative!r}; write "
+            f"derivative=lambda {', '.join(known)}: {'...' if len(operands) == 1 else '(..., None)'}"
+        )
     parameters = list(inspect.signature(derivative).parameters)
     for each in parameters:
         if each not in known:

@@ -296,6 +296,19 @@ def test_two_files_may_not_define_one_name(tmp_path):
             "derivative: expected 2 partial derivatives, one for each of a, b, got 1",
         ),
         (
+            lambda a, b: a * b,
+            {"derivative": (abs, None)},
+            DefinitionError,
+            r"primitive 't::f', derivative: expected one function of a, b, y that gives a tuple of 2 partial "
+            r"derivatives, None for an operand without one, got \(<built.*, None\); write derivative=lambda a, b, y",
+        ),
+        (
+            lambda y: y * y,
+            {"derivative": 2.0},
+            DefinitionError,
+            r"expected one function of y, out that gives the derivative, got 2\.0; write derivative=lambda y, out: ",
+        ),
+        (
             lambda x: x * x,
             {"derivative": lambda x: 3.0 * x},
             DefinitionError,
