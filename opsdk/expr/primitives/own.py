@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, overload
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError, OpsdkError
-from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.origin import Origin, loading, origin_of, registrar
 from opsdk.define.definition import name_for, namespace_of
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.op import REGISTRY, Op
@@ -154,6 +154,7 @@ def primitive(
             least=_least(least),
             complex=REAL_ONLY,
             origin=origin_of(function),
+            loaded_by=loading(),
             domain=bounds,
             namespace=space,
             right=function if body is None else numpy,
