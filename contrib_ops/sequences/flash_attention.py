@@ -29,7 +29,8 @@ def flash_attention(q, k, v, mask, causal, scale):
         scale: of the scores; 1/√d unless given.
 
     Returns out of shape (…, n, e), and lse of shape (…, n); with it the results for two sets of keys can be joined. Of
-    a query that may look at no key they are 0 and -inf.
+    a query that may look at no key they are 0 and -inf. A key that a query may not look at is absent, also where it or
+    its value is nan or inf.
 
     Raises ValueError: shapes do not fit.
 
@@ -44,10 +45,22 @@ def flash_attention(q, k, v, mask, causal, scale):
         e = np.exp(scores - finite(higher)[..., None])
         kept = np.exp(top - finite(higher))
         total = total * kept + e.sum(axis=-1)
-        out = out * kept[..., None] + e @ v[..., keys, :]
+        out = out * kept[..., None] + attended(e, scores, v[..., keys, :])
         top = higher
-    seen = np.where(total > 0, total, 1)
-    return (out / seen[..., None]).astype(dtype), np.where(total > 0, top + np.log(seen), -np.inf).astype(dtype)
+    seen = np.where(total != 0, total, 1)
+    return (out / seen[..., None]).astype(dtype), np.where(total != 0, top + np.log(seen), -np.inf).astype(dtype)
+
+
+def attended(weights, scores, values):
+    """Returns weights @ values without the pairs whose score is -inf, where 0 · nan would be nan."""
+    is_finite = np.isfinite(values)
+    if is_finite.all():
+        return weights @ values
+    made = weights @ np.where(is_finite, values, 0)
+    for j in np.flatnonzero(~is_finite.all(axis=(*range(values.ndim - 2), -1))):
+        wild = np.where(is_finite[..., j, :], 0, values[..., j, :])[..., None, :]
+        made += np.where(np.isneginf(scores[..., j, None]), 0, weights[..., j, None] * wild)
+    return made
 
 
 def widened(*arrays):
@@ -113,10 +126,13 @@ def flash_attention_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale):
     rest = dlse - (dout * out).sum(axis=-1)
     for keys, scores in blocks(q, k, mask, causal, scale):
         p = np.exp(scores - finite(lse)[..., None])
-        ds = factor * p * (dout @ np.swapaxes(v[..., keys, :], -1, -2) + rest[..., None])
-        dq += ds @ k[..., keys, :]
-        dk[..., keys, :] = np.swapaxes(ds, -1, -2) @ q
-        dv[..., keys, :] = np.swapaxes(p, -1, -2) @ dout
+        with np.errstate(invalid="ignore"):  # 0 · nan of keys that are masked
+            ds = factor * p * (dout @ np.swapaxes(v[..., keys, :], -1, -2) + rest[..., None])
+        ds = np.where(np.isneginf(scores), 0, ds)
+        dq += attended(ds, scores, k[..., keys, :])
+        by_key = np.swapaxes(scores, -1, -2)
+        dk[..., keys, :] = attended(np.swapaxes(ds, -1, -2), by_key, q)
+        dv[..., keys, :] = attended(np.swapaxes(p, -1, -2), by_key, dout)
     return dq.astype(dtype), dk.astype(dtype), dv.astype(dtype)
 
 
