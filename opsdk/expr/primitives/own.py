@@ -86,7 +86,8 @@ def primitive(
         numpy: says on NumPy arrays what is right, in place of the body: a second opinion, and the reference of ops.
         c: the body in C instead: statements that return a `real`, which is float or double, from operands of that type;
             functions of <tgmath.h> may be called. The function then says on NumPy arrays what is right, and the
-            derivative has to be given. Loops over it are not vectorised by Numba, and CUDA has none of it.
+            derivative has to be given. The two are compared when it is first compiled. Loops over it are not vectorised
+            by Numba, and CUDA has none of it.
         domain: by name of an operand the least and the greatest value that the promise is about; None for no bound.
         name: where it is not the function's.
         namespace: where it is not the defining package.
@@ -194,8 +195,8 @@ def _admitted(
         enter(made)  # the checks compute with it; nobody else knows its name yet
         if is_given:
             check_derivative(made, bounds, subject)
-        if made.body is not None:  # one in C is compiled when it is first used; `verify` judges it
-            check_accuracy(made, bounds, subject)
+        if made.body is not None:  # one in C is compiled when it is first used, and compared then
+            check_accuracy(made)
         if held is not None and by == owner and not replace:
             sys.stderr.write(f"{full} redefined ({origin} over {held.origin})\n")
         _HELD[full] = made, owner
