@@ -71,6 +71,19 @@ def caller() -> Origin:
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
 
 
+def loading() -> Origin:
+    """Returns the line that runs of the innermost module that is being loaded: what is registered now is its own.
+
+    That is not always where a function was written: a file may call another's factory, or register one of a library.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (
+        frame.f_code.co_name != "<module>" or frame.f_code.co_filename.startswith("<")  # what is given to `exec`
+    ):
+        frame = frame.f_back
+    return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
+
+
 def registrar(origin: Origin) -> str:
     """Returns who registers something defined at a place: its file, with the one that the user's line stands in.
 
@@ -87,9 +100,14 @@ def trimmed(error: E) -> E:
     """Returns the error without the frames below the caller's, unless `OPSDK_TRACEBACK=full`.
 
     An error of opsdk speaks about the user's call, so the frames between that call and the check that failed say
-    nothing. Where frames of the user's lie between, such as those of a backward that calls ops, all frames stay.
+    nothing. Where frames of the user's lie between, such as those of a backward that calls ops, all frames stay. What
+    opsdk itself was handling when it found the mistake says nothing either; what the user was, is kept.
     """
-    return error if FLAGS.traceback == "full" or _runs_through_others(error) else error.with_traceback(None)
+    if FLAGS.traceback == "full":
+        return error
+    while error.__cause__ is None and (context := error.__context__) is not None and not _runs_through_others(context):
+        error.__context__ = context.__context__
+    return error if _runs_through_others(error) else error.with_traceback(None)
 
 
 def trimming(function: Callable[P, R]) -> Callable[P, R]:

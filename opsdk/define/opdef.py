@@ -8,7 +8,7 @@ from functools import cached_property
 from inspect import signature
 from typing import Any, Protocol
 
-from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.origin import Origin, loading, origin_of, registrar
 from opsdk.define.determinism import Repeats
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
@@ -207,6 +207,7 @@ class OpDef(ByItsOp):
         function_as: the digest of the function alone, taken then.
         given: what it was given later beside kernels and backward.
         owner: who registered it, as `registrar` says.
+        loaded_by: the module that was being loaded when it was registered, which may have called another's factory.
         plans: call plans by kind of call, kept by the backends.
     """
 
@@ -231,6 +232,7 @@ class OpDef(ByItsOp):
     function_as: str = ""
     given: tuple[Gift, ...] = ()
     owner: str = ""
+    loaded_by: Origin | None = None
     refusal: str = ""
     plans: PlanCache = field(default_factory=PlanCache)
     usage: Usage = field(default_factory=Usage)
@@ -256,6 +258,7 @@ class OpDef(ByItsOp):
         kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
         is_open = composite and not fields.get("reads")  # the derivative of what reads a residual is not in its parts
         fields.update(body=call if is_open else None, doc=function.__doc__, function=function, owner=owner)
+        fields.update(loaded_by=loading())
         return cls(schema, infer, traits, origin, kernels, **fields)
 
     def __post_init__(self) -> None:

@@ -2,9 +2,10 @@
 
 On symbols, which an elementwise op is read with, a function builds a node of the expression. On tensors and Variables
 it is an op, the built-in one where there is one, with gradients of every order. On NumPy arrays and
-numbers it computes at once, as NumPy does and without its warnings: float32 stays float32, integers give float64 but
-for `abs`, `sign`, `square`, `floor`, `ceil`, `round`, `trunc`, `maximum`, `minimum`, `where` and `pow`, as
-NumPy has them; `abs` and `pow` of Python numbers alone are Python's.
+numbers it computes at once, as NumPy does and without its warnings: float32 stays float32, float16 and bfloat16 are
+computed in float32 and rounded once, integers give float64 but for `abs`, `sign`, `square`, `floor`, `ceil`, `round`,
+`trunc`, `maximum`, `minimum`, `where` and `pow`, as NumPy has them; `abs` and `pow` of Python numbers alone are
+Python's.
 Inside a function that Numba compiles it is inlined as a polynomial that calls no library, so that a loop over it is
 vectorised; there it takes float32 and float64 scalars, integers as float64, and arrays element by element.
 `uniform`, `normal` and `random_bits` are random numbers by a key and a counter, whole numbers or arrays of them.

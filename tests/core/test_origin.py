@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import opsdk
+from opsdk.core.errors import InPlaceError
 from opsdk.core.origin import PACKAGE_ROOT, Origin, caller, origin_of, shorten
 
 
@@ -101,3 +103,17 @@ def test_all_examples_of_a_doctest_are_one_source():
 def test_a_file_is_a_source_of_its_own():
     assert Origin("/a/relu.py", 1).source == "/a/relu.py"
     assert Origin("/tmp/ipykernel_71/9.py", 1, "my_ops").source == "/tmp/ipykernel_71/9.py"
+
+
+def test_an_error_tells_nothing_of_what_opsdk_was_handling_and_all_of_what_the_user_was():
+    op = opsdk.op("test_origin::add_(Tensor(a!) x, Tensor w) -> Tensor(a!) y", replace=True)(lambda x, w: None)
+    with pytest.raises(InPlaceError) as plain:
+        op(np.ones(2), opsdk.ones([2]))
+    assert (plain.value.__context__, plain.value.__cause__) == (None, None)
+    try:
+        raise KeyError("mine")
+    except KeyError as mine:
+        with pytest.raises(InPlaceError) as beside:
+            op(np.ones(2), opsdk.ones([2]))
+        assert beside.value.__context__ is mine
+    opsdk.unregister(op)

@@ -4,6 +4,7 @@ import inspect
 import math
 import pickle
 
+import ml_dtypes
 import numba
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import opsdk
 from opsdk import vmath
 from opsdk.core.errors import TraceError
 from opsdk.expr.draws import FUNCTIONS as DRAWS
-from opsdk.expr.node import Node, constant
+from opsdk.expr.node import BOOL, Node, constant
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
 from opsdk.expr.vmath import apply, function_of
@@ -72,6 +73,35 @@ def test_arrays_are_computed_as_numpy_does_and_keep_their_dtype(dtype):
         computed = getattr(vmath, name)(x)
         assert computed.dtype == dtype
         np.testing.assert_array_equal(computed, getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in PRIMITIVE_OF])
+def test_numbers_of_16_bits_are_computed_in_float32_and_rounded_once(name, dtype):
+    primitive = PRIMITIVES[name]
+    x = [np.array([True, False]) if kind == BOOL else np.array([0.5, 0.75], dtype) for kind in primitive.takes]
+    wanted = getattr(vmath, name)(*[each if each.dtype == bool else each.astype(np.float32) for each in x])
+    made = getattr(vmath, name)(*x)
+    assert made.dtype == (bool if primitive.gives == BOOL else np.dtype(dtype))
+    np.testing.assert_array_equal(made.astype(float), wanted.astype(made.dtype).astype(float))  # NaN is NaN
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"), [("i0e", 1.0, 0.4657596), ("lgamma", 0.5, 0.5723649), ("erf", 1.0, 0.8427008)]
+)
+def test_numbers_of_16_bits_are_right_in_all_of_their_digits(name, value, wanted):  # scipy.special
+    for dtype in ("float16", ml_dtypes.bfloat16):
+        made = getattr(vmath, name)(np.array([value], dtype))
+        assert (made.dtype, made.tolist()) == (np.dtype(dtype), [np.float32(wanted).astype(dtype)])
+
+
+def test_numbers_of_16_bits_beside_others_give_what_numpy_makes_of_both():
+    half, brain = np.float16(1.5), np.array([1.5], ml_dtypes.bfloat16)
+    assert vmath.pow(brain, 2.0).dtype == vmath.where(np.array([True]), brain, 0.0).dtype == brain.dtype
+    assert vmath.maximum(np.array([1], np.int8), half).dtype == np.float16
+    assert vmath.hypot(half, np.array([2.0], np.float32)).dtype == np.float32
+    assert vmath.hypot(brain, np.array([2.0])).dtype == np.float64
+    assert isinstance(vmath.exp(half), np.float16)
 
 
 def test_integers_give_float64():

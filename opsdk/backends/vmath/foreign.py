@@ -6,13 +6,13 @@ Object code holds the symbol and no address, so that it can be kept. Whoever loa
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from opsdk.backends.c import compiler as cc
 from opsdk.backends.cache.places import is_private
-from opsdk.backends.cache.store import cached
+from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.core.lazy import slow
 from opsdk.expr.node import Node, topological
 from opsdk.expr.primitives.entry import PRIMITIVES, Primitive
@@ -39,8 +39,11 @@ def provide(roots: Iterable[Node]) -> None:
 def opened(primitive: Primitive) -> None:
     """Opens the library of a primitive, built where it is not there yet, and makes its symbols known to LLVM.
 
+    Where it was built now, the functions are first compared with what the primitive is in NumPy.
+
     Raises:
         CompileError: there is no C compiler, or the body does not compile.
+        DefinitionError: the body is further from what is right than promised.
     """
     if primitive.name in _open:
         return
@@ -58,11 +61,31 @@ def opened(primitive: Primitive) -> None:
 
     key = "\n".join([compiler.identity, cc.machine(), *arguments, *cc.LINKED, text])
     library = ctypes.CDLL(str(cached("c", key, cc.LIBRARY_SUFFIX, build)))
+
+    def compared() -> bytes:
+        slow("opsdk.expr.primitives.accuracy").check_accuracy(primitive, _called(library, primitive))
+        return b""
+
+    cached_bytes("c", f"{key}\ncompared", ".right", compared)  # once, and again until it is right
     binding = slow("llvmlite.binding")
     for real in ("float", "double"):
         name = symbol(primitive, real)
         binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     _open[primitive.name] = library
+
+
+# Any: ctypes' library; a module, which is NumPy, and its arrays.
+def _called(library: Any, primitive: Primitive) -> Callable[..., Any]:
+    """Returns what the functions give, element by element."""
+
+    def computed(_: Any, *operands: Any) -> Any:
+        (dtype,) = {array.dtype for array in operands}
+        real, kind = ("float", ctypes.c_float) if dtype.itemsize == 4 else ("double", ctypes.c_double)
+        call = getattr(library, symbol(primitive, real))
+        call.argtypes, call.restype = [kind] * len(operands), kind
+        return slow("numpy").array(list(map(call, *[array.tolist() for array in operands])), dtype)
+
+    return computed
 
 
 def _unit(primitive: Primitive) -> str:

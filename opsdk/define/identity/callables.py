@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
@@ -80,7 +80,8 @@ def captured(function: Callable[..., Any], is_value: Callable[[Any], bool]) -> I
     """Yields the values of a runtime that a callable holds or reads, with what they are called there.
 
     Those are variables of enclosing functions, globals that its code names, defaults, arguments of a partial, the
-    object of a method with what that holds, and the same of functions that it calls. Libraries are not looked into.
+    object of a method with what that holds, in its attributes or `__slots__`, and the same of functions that it calls.
+    Libraries are not looked into, nor are classes, what their attributes hold and what properties compute.
 
     Args:
         function: a callable.
@@ -118,10 +119,23 @@ def _held(name: str, value: Any) -> Sequence[tuple[str, Any]]:
     named = getattr(type(value), "named_parameters", None)
     if callable(named):  # a layer
         return [(f"{name}.{key}".lstrip("."), item) for key, item in named(value)]
-    held = {} if is_library(type(value).__module__) else getattr(value, "__dict__", {})
-    call = getattr(type(value), "__call__", None) if held else None  # noqa: B004 - its code is looked at
+    if is_library(type(value).__module__):
+        return ()
+    held = {**dict(_slots(value)), **getattr(value, "__dict__", {})}
+    call = getattr(type(value), "__call__", None)  # noqa: B004 - its code is looked at
     own = [(name, call)] if isinstance(call, FunctionType) else []
     return [*own, *[(f"{name}.{key}".lstrip("."), item) for key, item in held.items()]]
+
+
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields what an object holds in `__slots__`, by name."""
+    for each in type(value).__mro__:
+        for name, slot in vars(each).items():
+            if isinstance(slot, MemberDescriptorType):
+                try:
+                    yield name, slot.__get__(value)
+                except AttributeError:  # it has no value yet
+                    continue
 
 
 def _read(function: FunctionType) -> Iterator[tuple[str, Any]]:

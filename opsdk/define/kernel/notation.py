@@ -15,6 +15,7 @@ from opsdk.core.errors import BindingError, DefinitionError, MissingDependencyEr
 from opsdk.core.origin import Origin, caller, origin_of, registrar
 from opsdk.core.suggest import alternatives
 from opsdk.define.identity.digest import digest_of
+from opsdk.define.identity.referents import unread
 from opsdk.define.identity.sameness import Reads, holds_same
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.launch import DEVICE_OPTIONS
@@ -220,8 +221,8 @@ class Notation:
         Raises:
             BindingError: a parameter is no input, output or attribute of the op, and no scratch of the kernel; a
                 scratch is no parameter; or some of the outputs are parameters, and others not.
-            DefinitionError: sizes are decided for outputs that the kernel does not take, or it does not take what it
-                has to write to how many it filled.
+            DefinitionError: sizes are decided for outputs that the kernel does not take, or it does not take, or never
+                names, what it has to write to how many it filled.
         """
         subject = f"{opdef.subject}, {self.name} kernel"
         schema = opdef.schema
@@ -253,6 +254,12 @@ class Notation:
                 raise DefinitionError(
                     f"{subject} {name_of(function)}: {option}= expected a parameter {counts!r}, to which the kernel "
                     f"writes how many it filled, got {', '.join(names)}; take it, and write {counts}[0] = filled"
+                )
+            code = getattr(getattr(function, "py_func", function), "__code__", None)
+            if option in options and code is not None and counts in unread(code):
+                raise DefinitionError(
+                    f"{subject} {name_of(function)}: {option}= expected a kernel that writes to {counts!r} how many it "
+                    f"filled, got one that never names it, so that nothing counts as filled; write {counts}[0] = filled"
                 )
         return Kernel(key, self.name, function, origin_of(function), names, options, None, owner, self.reads(function))
 

@@ -154,10 +154,14 @@ def _refused(decl: AttrDecl, value: Any, subject: str) -> AttributeValueError:
             )
     if kind.is_list and isinstance(value, tuple):
         value = list(value)  # as a list is written, of which a call has made a tuple
+    remedy = f"write {decl.name}={kind.example()} or the like"
+    if kind.is_list and kind.scalar == "int" and isinstance(value, list) and any(item is None for item in value):
+        sizes = "None is a size that only a run can tell, as in x_spec.shape"
+        remedy = f"write {decl.name}=x.shape, with the value itself: {sizes}"
     wanted = f"an {scalar.annotation}" if kind.scalar == SPEC else kind
     return AttributeValueError(
         f"{subject}: attribute {decl.name!r} expected {wanted}, got {value!r} ({type(value).__name__}); "
-        f"write {decl.name}={kind.example()} or the like",
+        f"{remedy}",
         details={"attribute": decl.name, "got": value},
     )
 

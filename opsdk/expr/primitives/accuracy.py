@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,28 +97,38 @@ def _moved(primitive: Primitive, points: Sequence[np.ndarray], at: int, step: np
     return np.asarray(primitive.meaning(np, *moved), np.float64)
 
 
-def check_accuracy(primitive: Primitive, bounds: Bounds, subject: str) -> None:
+def check_accuracy(primitive: Primitive, compiled: Callable[..., Any] | None = None) -> None:
     """Checks that the body is as near to what is right as promised, in float32 and in float64.
+
+    Args:
+        primitive: which.
+        compiled: a body in C: what it gives, of an array module and arrays of a dtype (Any: arrays). Its function in
+            NumPy has roundings of its own, so that both dtypes are held to what is promised of float32.
 
     Raises:
         DefinitionError: it is not.
     """
-    assert primitive.body is not None
     assert primitive.ulp is not None
+    body = primitive.body if compiled is None else compiled
+    assert body is not None
     with np.errstate(all="ignore"):
-        for dtype, promised in zip((np.float32, np.float64), primitive.ulp, strict=True):
-            operands = [array.astype(dtype) for array in drawn(primitive.operands, bounds)]
+        for dtype in (np.float32, np.float64):
+            unit = dtype if compiled is None else np.float32
+            promised = primitive.ulp[unit is np.float64]
+            operands = [array.astype(dtype) for array in drawn(primitive.operands, primitive.domain or {})]
             wide = [array.astype(np.float64) for array in operands]
             right = np.broadcast_to(primitive.meaning(np, *wide), wide[0].shape).astype(np.float64)
-            got = np.broadcast_to(primitive.body(np, *operands), wide[0].shape)
-            found = errors(got, right, np.dtype(dtype), least_of(primitive, wide))
+            got = np.broadcast_to(body(np, *operands), wide[0].shape).astype(unit)
+            found = errors(got, right, np.dtype(unit), least_of(primitive, wide))
             worst = int(np.argmax(found))
             if not found[worst] <= promised:
                 at = ", ".join(f"{n}={float(a[worst])!r}" for n, a in zip(primitive.operands, operands, strict=True))
+                what = "body" if compiled is None else "body in C"
                 raise DefinitionError(
-                    f"{subject}: body expected within {promised:g} ulp of {np.dtype(dtype).name}, as promised, got "
-                    f"{found[worst]:.3g} at {at}: {float(got[worst])!r} for {float(right[worst])!r}; mend the body, "
-                    "promise less with ulp=, or name its domain="
+                    f"primitive {primitive.full_name!r}: {what} expected within {promised:g} ulp of "
+                    f"{np.dtype(unit).name}, as promised, got {found[worst]:.3g} at {at}: {float(got[worst])!r} for "
+                    f"{float(right[worst])!r}; mend the body, promise less with ulp=, or name its domain=",
+                    at=str(primitive.origin),
                 )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from opsdk.expr.evaluate import evaluate
 from opsdk.expr.node import Node
+from opsdk.expr.primitives.halves import rounded_once
 from opsdk.expr.trace import Expression, trace
 
 
@@ -45,12 +46,12 @@ class Body:
         """The node of the value."""
         return self.expression.wanted[0]
 
-    # Any: an array module and its arrays, or numbers.
+    # Any, in both: an array module and its arrays, or numbers.
     def __call__(self, xp: Any, *values: Any) -> Any:
-        """Returns the value on arrays of any module, computed in their dtype; float16 is how numbers are stored."""
+        """Returns the value on arrays of any module, computed in their dtype; of 16 bits in float32, rounded once."""
+        return rounded_once(self._value, xp, *values)
+
+    def _value(self, xp: Any, *values: Any) -> Any:
         dtypes = [value.dtype for value in values if hasattr(value, "dtype")]
         dtype = np.result_type(*dtypes) if dtypes and xp is np else dtypes[0] if dtypes else None
-        if str(dtype) != "float16":
-            return evaluate([self.root], dict(zip(self._operands, values, strict=True)), xp, dtype)[0]
-        wide = [value.astype("float32") if hasattr(value, "dtype") else value for value in values]
-        return self(xp, *wide).astype("float16")
+        return evaluate([self.root], dict(zip(self._operands, values, strict=True)), xp, dtype)[0]

@@ -58,6 +58,7 @@ class Primitive:
             near the zeros of an oscillating function, an error is small beside them and not beside the result.
         complex: what complex numbers are to it.
         origin: where its entry stands.
+        loaded_by: of a user's own primitive, the module that was being loaded when it was defined.
         public: the function of a user's own primitive.
         domain: by name of an operand the bounds that a user's promise is about.
         namespace: of a user's own primitive.
@@ -84,6 +85,7 @@ class Primitive:
     least: Callable[..., Any] | None = None
     complex: str = VALUED
     origin: Origin | None = None
+    loaded_by: Origin | None = None
     public: Callable[..., Any] | None = None
     domain: Mapping[str, tuple[float | None, float | None]] | None = None
     namespace: str = ""

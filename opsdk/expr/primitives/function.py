@@ -15,6 +15,7 @@ from opsdk.expr.decorators import elementwise
 from opsdk.expr.evaluate import is_number, of_numbers
 from opsdk.expr.node import FLOAT, Node
 from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.halves import rounded_once
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
 from opsdk.expr.symbol import apply as _node_of
@@ -58,7 +59,7 @@ def apply(name: str, *operands: Any) -> Any:
     if all(isinstance(operand, (int, float)) for operand in operands):  # Python's own would raise where NumPy gives inf
         operands = tuple(np.asarray(operand)[()] for operand in operands)
     with np.errstate(all="ignore"):
-        return primitive.meaning(np, *operands)
+        return rounded_once(primitive.meaning, np, *operands)
 
 
 def _is_op(primitive: Primitive) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, overload
 
 from opsdk.core.errors import BindingError, DefinitionError, NameClashError, OpsdkError
-from opsdk.core.origin import Origin, origin_of, registrar
+from opsdk.core.origin import Origin, loading, origin_of, registrar
 from opsdk.define.definition import name_for, namespace_of
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.op import REGISTRY, Op
@@ -86,7 +86,8 @@ def primitive(
         numpy: says on NumPy arrays what is right, in place of the body: a second opinion, and the reference of ops.
         c: the body in C instead: statements that return a `real`, which is float or double, from operands of that type;
             functions of <tgmath.h> may be called. The function then says on NumPy arrays what is right, and the
-            derivative has to be given. Loops over it are not vectorised by Numba, and CUDA has none of it.
+            derivative has to be given. The two are compared when it is first compiled. Loops over it are not vectorised
+            by Numba, and CUDA has none of it.
         domain: by name of an operand the least and the greatest value that the promise is about; None for no bound.
         name: where it is not the function's.
         namespace: where it is not the defining package.
@@ -153,6 +154,7 @@ def primitive(
             least=_least(least),
             complex=REAL_ONLY,
             origin=origin_of(function),
+            loaded_by=loading(),
             domain=bounds,
             namespace=space,
             right=function if body is None else numpy,
@@ -193,8 +195,8 @@ def _admitted(
         enter(made)  # the checks compute with it; nobody else knows its name yet
         if is_given:
             check_derivative(made, bounds, subject)
-        if made.body is not None:  # one in C is compiled when it is first used; `verify` judges it
-            check_accuracy(made, bounds, subject)
+        if made.body is not None:  # one in C is compiled when it is first used, and compared then
+            check_accuracy(made)
         if held is not None and by == owner and not replace:
             sys.stderr.write(f"{full} redefined ({origin} over {held.origin})\n")
         _HELD[full] = made, owner
@@ -250,10 +252,17 @@ def _slopes(derivative: Callable[..., Any], operands: Sequence[str], subject: st
 
     Raises:
         BindingError: it has a parameter that is neither an operand nor the result.
-        DefinitionError: it gives as many as there are operands not.
+        DefinitionError: it is no function, or does not give one for each operand.
     """
     result = "out" if _RESULT in operands else _RESULT
     known = (*operands, result)
+    if not callable(derivative):
+        several = f"a tuple of {len(operands)} partial derivatives, None for an operand without one"
+        raise DefinitionError(
+            f"{subject}, derivative: expected one function of {', '.join(known)} that gives "
+            f"{'the derivative' if len(operands) == 1 else several}, got {derivative!r}; write "
+            f"derivative=lambda {', '.join(known)}: {'...' if len(operands) == 1 else '(..., None)'}"
+        )
     parameters = list(inspect.signature(derivative).parameters)
     for each in parameters:
         if each not in known:

@@ -17,7 +17,7 @@ import numpy as np
 import opsdk
 from opsdk.backends.call.language import is_installed
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, missing_device
-from opsdk.ship.targets.loading import load_file
+from opsdk.ship.targets.target import resolve
 
 X = np.array([[-1.5, 0.0, 2.0, -0.25, 4.0], [3.0, -4.0, 0.5, -0.5, 1.0]], np.float32)
 SECONDS = 120  # after which the process is given up; it needs two
@@ -80,14 +80,13 @@ def main(path: Path) -> None:
     """Runs the CUDA kernels in this process, and prints what came of it as JSON."""
     dy = np.arange(1, X.size + 1, dtype=np.float32).reshape(X.shape)
     right = []
-    for op in load_file(path):
-        if op.opdef.gradient_of is None:
-            x = opsdk.to_tensor(X, place=opsdk.CUDAPlace(0), stop_gradient=False)
-            y = op(x)
-            y.backward(opsdk.to_tensor(dy, place=opsdk.CUDAPlace(0)))
-            assert x.grad is not None, op.opdef.name
-            is_right = np.array_equal(y.numpy(), np.maximum(X, 0)) and np.array_equal(x.grad.numpy(), dy * (X > 0))
-            right.append((op.opdef.name, is_right))
+    for op in resolve(str(path)).ops:
+        x = opsdk.to_tensor(X, place=opsdk.CUDAPlace(0), stop_gradient=False)
+        y = op(x)
+        y.backward(opsdk.to_tensor(dy, place=opsdk.CUDAPlace(0)))
+        assert x.grad is not None, op.opdef.name
+        is_right = np.array_equal(y.numpy(), np.maximum(X, 0)) and np.array_equal(x.grad.numpy(), dy * (X > 0))
+        right.append((op.opdef.name, is_right))
     print(json.dumps({"simulated": is_simulated(), "elements": X.size, "right": right}))
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
+from typing import Any
+
+import numpy as np
 
 from opsdk.backends.inspect.explain import explain
 from opsdk.core.errors import OpsdkError
+from opsdk.core.nested import each
 from opsdk.core.origin import origin_of, shorten
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
-from opsdk.define.infer import InferFunction, broadcast, like, reduce
+from opsdk.define.infer import Assumed, InferFunction, broadcast, like, reduce
 from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
+from opsdk.define.schema.scalars import OBJECT
 from opsdk.expr.formula import formulas
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import scalar_of, static_of
@@ -81,8 +88,8 @@ def facts_of(op: Op) -> OpFacts:
     gradient = None if opdef.grad is None else opdef.grad.op.opdef
     saved = catalog.saves_of(opdef)
     if saved != "nothing":
-        saved += f"; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
-        saved += _kept(op) if opdef.schema.residuals else ""
+        plain = f"; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
+        saved += _kept(op) if opdef.grad is not None and opdef.grad.saves("residual") else plain
     return OpFacts(
         name=opdef.name,
         schema=str(opdef.schema),
@@ -101,13 +108,35 @@ def facts_of(op: Op) -> OpFacts:
 
 
 def _kept(op: Op) -> str:
-    """Returns what the first sample keeps, of which residuals may have shapes of their own."""
+    """Returns the bytes of an element of all that is kept, and what the first sample keeps.
+
+    Residuals may have shapes and dtypes of their own, which the infer rule tells where there is one.
+    """
+    opdef = op.opdef
+    assert opdef.grad is not None
+    schema, rule = opdef.schema, opdef.grad
+    held = [schema.input_names[i] for i in rule.saves("input")] + [schema.output_names[i] for i in rule.saves("output")]
+    names: dict[np.dtype[Any], list[str]] = {np.dtype("float32"): held} if held else {}
+    made: Sequence[Any] = [None] * len(schema.residuals)
     try:
-        call = calls_of(op.opdef, None, 0)[0]
-        kept = explain(op, *call.inputs, **call.attrs).saves
+        call = calls_of(opdef, None, 0)[0]
+        kept = f". Of {call}: {', '.join(explain(op, *call.inputs, **call.attrs).saves)}"
+        specs = each(call.inputs, _at_float32)
+        made = opdef.infer(schema.whole, specs, complete_attrs(opdef, call.attrs))[len(schema.outputs) :]
     except (UnusableSamplesError, IndexError, OpsdkError):
-        return ""
-    return f". Of {call}: {', '.join(kept)}"
+        kept = ""
+    for i in rule.saves("residual"):
+        spec = None if isinstance(opdef.infer, Assumed) else made[i]
+        if schema.residuals[i].kind != OBJECT and isinstance(spec, TensorSpec):
+            names.setdefault(spec.dtype, []).append(schema.residual_names[i])
+    sizes = [
+        f"{dtype.itemsize} bytes for each {dtype.name} element of {' and '.join(of)}" for dtype, of in names.items()
+    ]
+    return (f"; {', '.join(sizes)}" if sizes else "") + kept
+
+
+def _at_float32(value: np.ndarray) -> TensorSpec:
+    return TensorSpec(value.shape, "float32" if value.dtype == np.float64 else value.dtype)
 
 
 def screen(facts: OpFacts, width: int) -> str:

@@ -253,6 +253,10 @@ TEXTS = {
         A TARGET is one of: relu.py (every op of the file), relu.py:relu, module:op, package, namespace::name, a bare
         name, or the id that a finding prints. A loose file needs no package and no installation.
 
+        The ops of a file are those that it defines or gives something; what it merely imports is another file's. The
+        name behind the colon is that of one of them or of a variable of the file, which may hold an imported op. Where
+        it fits two, write the full name: relu.py:mine::relu.
+
         The same code is for what else a command is told to use or write: a file of --peers, a size for --n, a report
         that `opsdk report` reads, a folder that cannot be written. The message says which it is and what was expected.
         """,

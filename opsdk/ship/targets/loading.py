@@ -14,7 +14,6 @@ from types import ModuleType
 
 from opsdk.core.errors import OpsdkError, noted
 from opsdk.core.origin import PACKAGE_ROOT, shorten
-from opsdk.define.op import REGISTRY, Op
 
 # Called with the name of what is loaded, and with nothing after it: who supervises this process says where it ended.
 watchers: list[Callable[[str], None]] = []
@@ -26,8 +25,8 @@ class BrokenDefinitionError(OpsdkError, ImportError, code="OP511"):
     """A file or module that defines ops raised while it was loaded."""
 
 
-def load_file(path: Path) -> list[Op]:
-    """Loads a Python file, and returns the ops that it defines or changes.
+def load_file(path: Path) -> ModuleType:
+    """Loads a Python file, and returns the module that it is.
 
     A file of a package is imported as the module that it is, so that its relative imports and sources have their
     package. A loose one is run as a module named after its stem; one that was loaded before defines its ops again,
@@ -40,9 +39,7 @@ def load_file(path: Path) -> list[Op]:
     root, name = _module_of(path)
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))  # as Python does for a script, so that the file's neighbours can be imported
-    found = registered_by(lambda: _import(name, path) if "." in name else _run(path), shorten(str(path)))
-    defined = [op for op in REGISTRY if op.opdef.origin.file == str(path)]
-    return defined if "." in name and defined else [op for op in REGISTRY if op in found or op in defined]
+    return _watched(lambda: _import(name, path) if "." in name else _run(path), shorten(str(path)))
 
 
 def _module_of(path: Path) -> tuple[Path, str]:
@@ -54,8 +51,8 @@ def _module_of(path: Path) -> tuple[Path, str]:
     return root, ".".join(names)
 
 
-def load_module(name: str) -> tuple[ModuleType, list[Op]]:
-    """Imports a module, and returns it with the ops that it or a module below it defines.
+def load_module(name: str) -> ModuleType:
+    """Imports a module, and returns it.
 
     Raises:
         BrokenDefinitionError: the module raises.
@@ -63,9 +60,7 @@ def load_module(name: str) -> tuple[ModuleType, list[Op]]:
     """
     if not is_module(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    registered_by(lambda: importlib.import_module(name), name)
-    module = sys.modules[name]
-    return module, [op for op in REGISTRY if f"{op.opdef.origin.module}.".startswith(f"{name}.")]
+    return _watched(lambda: importlib.import_module(name), name)
 
 
 def is_module(name: str) -> bool:
@@ -80,28 +75,21 @@ def is_module(name: str) -> bool:
         return False
 
 
-def registered_by(load: Callable[[], object], subject: str) -> list[Op]:
-    """Returns the ops that were registered, redefined or given a kernel while `load` ran.
+def _watched(load: Callable[[], ModuleType], subject: str) -> ModuleType:
+    """Returns what `load` gives, and tells who supervises this process what it is doing meanwhile.
 
     Raises:
         BrokenDefinitionError: `load` raised.
     """
-    before = {op.opdef.name: (op.opdef, tuple(op.opdef.kernels)) for op in REGISTRY}
     for tell in watchers:
         tell(subject)
     try:
-        load()
+        return load()
     except (Exception, SystemExit) as error:
         raise broken(error, subject) from error
     finally:
         for tell in watchers:
             tell("")
-    found = []
-    for op in REGISTRY:
-        opdef, rows = before.get(op.opdef.name, (None, ()))
-        if op.opdef is not opdef or tuple(op.opdef.kernels) != rows:
-            found.append(op)
-    return found
 
 
 def broken(error: Exception | SystemExit, subject: str) -> BrokenDefinitionError:
@@ -164,13 +152,14 @@ def _decorated(file: str, line: int) -> int:
     return next(below, line)
 
 
-def _import(name: str, path: Path) -> None:
+def _import(name: str, path: Path) -> ModuleType:
     module = importlib.import_module(name.removesuffix(".__init__"))
     if getattr(module, "__file__", None) != str(path):  # another package of that name was there before
-        _run(path)
+        return _run(path)
+    return module
 
 
-def _run(path: Path) -> None:
+def _run(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -185,3 +174,4 @@ def _run(path: Path) -> None:
             raise
     else:  # a file called like a module that is already there must not take its place
         spec.loader.exec_module(module)
+    return module

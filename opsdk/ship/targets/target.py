@@ -14,11 +14,10 @@ from opsdk.core.errors import TargetError, UnknownOpError
 from opsdk.core.suggest import alternatives, meant
 from opsdk.define.op import PROVIDERS, REGISTRY, Op, find_op
 from opsdk.expr.primitives.entry import Primitive
-from opsdk.expr.primitives.own import primitive_of, primitives
+from opsdk.expr.primitives.own import primitives
 from opsdk.ship.cli.terminal import narrate
+from opsdk.ship.targets.content import Content, Found
 from opsdk.ship.targets.loading import is_module, load_file, load_module
-
-Found = tuple[list[Op], list[Primitive]]
 
 _ROW = re.compile(r"^(?P<op>[^\[\]]+)\[(?P<row>[^\]]*)\](?:::(?P<check>.+))?$")
 _CHECK = re.compile(r"^(?P<op>.+)::(?P<check>[a-z_]+(?:[.][^:]*)|vjp)$")
@@ -36,6 +35,7 @@ class Selection:
         row: `place,dtype,language` of a finding's id, or empty.
         check: the check of a finding's id, such as `vjp.x`, or empty.
         primitives: those of users, each as the op that it is alone.
+        shared: names without a namespace that fit several ops there.
     """
 
     text: str
@@ -44,6 +44,7 @@ class Selection:
     row: str = ""
     check: str = ""
     primitives: tuple[Op, ...] = ()
+    shared: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> tuple[Op, ...]:
@@ -52,7 +53,8 @@ class Selection:
 
     def paste(self, name: str) -> str:
         """Returns what names an op of this selection in a new process: `relu.py:relu` where a file defines it."""
-        return f"{self.home}:{name.rpartition('::')[2]}" if self.home else name
+        bare = name.rpartition("::")[2]
+        return f"{self.home}:{name if bare in self.shared else bare}" if self.home else name
 
 
 def resolve(text: str) -> Selection:
@@ -73,15 +75,16 @@ def resolve(text: str) -> Selection:
         name, row, check = parts["op"], parts.get("row") or "", parts.get("check") or ""
     head, separator, tail = _split(name)
     is_file = head.endswith(".py") or os.sep in head
-    if is_file:
-        ops, primitives = _from_file(head, tail if separator else None, name)
-    elif separator:
-        ops, primitives = _from_module(head, tail, name)
+    shared: frozenset[str] = frozenset()
+    if is_file or separator:
+        content = _of_file(head, name) if is_file else _of_module(head, name)
+        shared = content.shared
+        ops, primitives = content.named(tail) if separator else (in_order(content.ops), content.primitives)
     else:
         ops, primitives = _registered_or_package(name)
     if not (ops or primitives):
         narrate(f"{text}: no op is defined there; an op is a function under @opsdk.op")
-    return Selection(text, tuple(ops), head if separator or is_file else "", row, check, _alone(primitives))
+    return Selection(text, tuple(ops), head if separator or is_file else "", row, check, _alone(primitives), shared)
 
 
 def _alone(primitives: Sequence[Primitive]) -> tuple[Op, ...]:
@@ -106,7 +109,7 @@ def resolve_one(text: str) -> Op:
     return ops[0]
 
 
-def _from_file(file: str, wanted: str | None, text: str) -> Found:
+def _of_file(file: str, text: str) -> Content:
     path = Path(file)
     if path.is_dir():
         files = ", ".join(sorted(str(each) for each in path.glob("*.py"))) or "none in it"
@@ -115,52 +118,39 @@ def _from_file(file: str, wanted: str | None, text: str) -> Found:
         )
     if not path.is_file():
         raise TargetError(f"{text}: expected a file at {file}, there is none; a target is one of {_FORMS}")
-    found = load_file(path)
-    own = [each for each in primitives() if each.origin and each.origin.file == str(path.resolve())]
-    return (in_order(found), own) if wanted is None else _pick(found, own, wanted, file)
+    module = load_file(path)
+    is_package = path.name == "__init__.py" and hasattr(module, "__path__")
+    return _of_package(module, file) if is_package else Content.of_file(module, file, path.resolve())
 
 
 def _split(name: str) -> tuple[str, str, str]:
     """Cuts `file:op` and `module:op` at the colon; `namespace::name` and a drive letter are left whole."""
-    if name.endswith(".py") or "::" in name:
-        file, found, tail = name.partition(".py:")
+    file, found, tail = name.partition(".py:")
+    if found or name.endswith(".py"):
         return (f"{file}.py", ":", tail.lstrip(":")) if found else (name, "", "")
-    head, separator, tail = name.rpartition(":")
-    return (head, separator, tail) if separator else (name, "", "")
+    found_at = re.search(r"(?<!:):(?!:)", name)
+    return (name, "", "") if found_at is None else (name[: found_at.start()], ":", name[found_at.end() :])
 
 
-def _pick(ops: list[Op], own: list[Primitive], wanted: str, where: str) -> Found:
-    """Returns the op of a name, and the primitive."""
-    named = [op for op in ops if wanted in (op.opdef.schema.name, op.opdef.name)][:1]
-    called = [each for each in own if wanted in (each.function, each.full_name)]
-    if named or called:
-        return named, called
-    names = [op.opdef.schema.name for op in ops] + [each.function for each in own]
-    near = meant(wanted, names)
-    raise TargetError(
-        f"{where}:{wanted}: expected an op defined there, got {wanted!r}; "
-        f"{near}{'It' if near else 'it'} defines {alternatives(wanted, names)}"
-    )
-
-
-def _from_module(module_name: str, wanted: str, text: str) -> Found:
+def _of_module(name: str, text: str) -> Content:
     try:
-        module, ops = load_module(module_name)
+        return Content.of_module(load_module(name), name)
     except ModuleNotFoundError as error:
         raise TargetError(
-            f"{text}: expected a module {module_name!r} that can be imported from here, there is none; "
+            f"{text}: expected a module {name!r} that can be imported from here, there is none; "
             f"a target is one of {_FORMS}"
         ) from error
-    held = getattr(module, wanted, None)
-    known = primitive_of(held)
-    if isinstance(held, Op):
-        return [held], []
-    return ([], [known]) if known is not None else _pick(ops, _primitives_below(module_name), wanted, module_name)
 
 
-def _primitives_below(module_name: str) -> list[Primitive]:
-    """Returns the primitives that a module or a module below it defines."""
-    return [each for each in primitives() if each.origin and f"{each.origin.module}.".startswith(f"{module_name}.")]
+def _of_package(module: ModuleType, where: str) -> Content:
+    """Returns the content of a package; one that imports none of its ops itself has its modules imported."""
+    content = Content.of_module(module, where)
+    if content.ops:
+        return content
+    for entry in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
+        if not entry.name.rpartition(".")[2].startswith("_"):
+            load_module(entry.name)
+    return Content.of_module(module, where)
 
 
 def _registered_or_package(name: str) -> Found:
@@ -173,8 +163,8 @@ def _registered_or_package(name: str) -> Found:
     if len(own) == 1:
         return [], own
     if "::" not in name and is_module(name):
-        module, ops = load_module(name)
-        return in_order(ops or _below(module)), _primitives_below(name)
+        content = _of_package(load_module(name), name)
+        return in_order(content.ops), content.primitives
     op = _found(name, find_op)
     if op is None:
         bare = name.rpartition("::")[2]
@@ -197,14 +187,6 @@ def _found(name: str, find: Callable[[str], Op | None]) -> Op | None:
         if error.details:  # what is there is told: other ops of that name, or another version
             raise TargetError(str(error)) from error
         return None
-
-
-def _below(module: ModuleType) -> list[Op]:
-    """Imports the modules of a package that imports none of its ops itself, and returns their ops."""
-    for entry in pkgutil.walk_packages(getattr(module, "__path__", []), f"{module.__name__}."):
-        if not entry.name.rpartition(".")[2].startswith("_"):
-            load_module(entry.name)
-    return load_module(module.__name__)[1]
 
 
 def in_order(ops: list[Op]) -> list[Op]:

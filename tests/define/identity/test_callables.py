@@ -133,6 +133,27 @@ def test_values_are_found_wherever_a_callable_holds_them():
     assert held_by(at_the_top) == held_by(opsdk.tanh) == held_by(np.tanh) == held_by(math.sin) == []
 
 
+class Slotted:
+    __slots__ = ("_unset", "weight")
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, x):
+        return x * self.weight
+
+
+class Bare:
+    def __call__(self, x):
+        return x * GLOBAL
+
+
+def test_values_are_found_in_slots_and_by_the_call_of_an_object_without_attributes():
+    assert held_by(Slotted([opsdk.ones([2])])) == ["weight[0]"]
+    assert held_by(type("Below", (Slotted,), {"__slots__": ()})(opsdk.ones([2]))) == ["weight"]
+    assert held_by(Bare()) == ["GLOBAL"]
+
+
 def test_what_has_no_value_yet_and_what_holds_itself_are_no_trouble():
     def early(x):
         return late(x)

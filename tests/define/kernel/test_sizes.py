@@ -89,7 +89,7 @@ def test_a_kernel_with_another_function_takes_the_place_of_the_one_before(picked
 
 
 def counting(x, y, sizes):
-    return None
+    sizes[0] = x.size
 
 
 def on_device(picked, kernel=counting, **options):
@@ -108,9 +108,22 @@ def test_a_cuda_kernel_takes_an_array_to_say_how_many_it_filled(picked):
     )
 
 
+@pytest.mark.parametrize("option", ["bound", "sizes"])
+def test_a_cuda_kernel_that_never_says_how_many_it_filled_is_refused(picked, option):
+    kernels = len(list(picked.opdef.kernels))
+    with pytest.raises(DefinitionError) as caught:
+        on_device(picked, lambda x, y, sizes: y.fill(x), **{option: lambda x: x.size})
+    assert str(caught.value) == (
+        f"op 't::picked', numba kernel <lambda>: {option}= expected a kernel that writes to 'sizes' how many it "
+        "filled, got one that never names it, so that nothing counts as filled; write sizes[0] = filled"
+    )
+    assert len(list(picked.opdef.kernels)) == kernels
+    on_device(picked, lambda x, y, sizes: [sizes.fill(1) for _ in x], **{option: lambda x: x.size})  # in a function
+
+
 def test_its_function_may_name_scratch_too(picked):
     scratch = {"ends": lambda x, least: (x > least).cumsum()}
-    assert on_device(picked, lambda x, ends, y, sizes: None, sizes=lambda ends: ends[-1], scratch=scratch)
+    assert on_device(picked, lambda x, ends, y, sizes: sizes, sizes=lambda ends: ends[-1], scratch=scratch)
     with pytest.raises(BindingError, match=r"numba kernel, sizes <lambda>\(ends\): nothing is called 'ends'"):
         on_device(picked, sizes=lambda ends: ends[-1])
 

@@ -203,6 +203,15 @@ def test_a_value_outside_meets_one_sentence(kind, value, told):
     assert caught.value.details == {"attribute": "k", "got": list(value) if isinstance(value, tuple) else value}
 
 
+def test_an_open_size_of_a_spec_among_numbers_is_told_with_its_remedy():
+    with pytest.raises(AttributeValueError) as caught:
+        coerce(AttrDecl("shape", AttrType.of("int[]")), (2, None), "op 'f'")
+    assert str(caught.value) == (
+        "op 'f': attribute 'shape' expected int[], got [2, None] (list); write shape=x.shape, with the value itself: "
+        "None is a size that only a run can tell, as in x_spec.shape"
+    )
+
+
 def bounded(x, *, p=0.5, k=(1, 1), mode="a"):
     return x * p
 

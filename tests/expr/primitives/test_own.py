@@ -1,6 +1,7 @@
 """Primitives of users: one definition, which runs wherever expressions do, and what is refused."""
 
 import os
+import re
 import subprocess
 import sys
 import types
@@ -12,9 +13,11 @@ import opsdk
 from opsdk import vmath
 from opsdk.backends.cuda.math import kernel_of
 from opsdk.backends.numba.reading import Reading
+from opsdk.backends.vmath import foreign
 from opsdk.core.errors import BindingError, CompileError, DefinitionError, NameClashError, TraceError
 from opsdk.define.op import REGISTRY
 from opsdk.expr.node import Node
+from opsdk.expr.primitives import accuracy
 from opsdk.expr.primitives.own import op_of, primitive_of, primitives
 from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.expr.symbol import Symbol
@@ -296,6 +299,19 @@ def test_two_files_may_not_define_one_name(tmp_path):
             "derivative: expected 2 partial derivatives, one for each of a, b, got 1",
         ),
         (
+            lambda a, b: a * b,
+            {"derivative": (abs, None)},
+            DefinitionError,
+            r"primitive 't::f', derivative: expected one function of a, b, y that gives a tuple of 2 partial "
+            r"derivatives, None for an operand without one, got \(<built.*, None\); write derivative=lambda a, b, y",
+        ),
+        (
+            lambda y: y * y,
+            {"derivative": 2.0},
+            DefinitionError,
+            r"expected one function of y, out that gives the derivative, got 2\.0; write derivative=lambda y, out: ",
+        ),
+        (
             lambda x: x * x,
             {"derivative": lambda x: 3.0 * x},
             DefinitionError,
@@ -384,6 +400,56 @@ def test_a_body_in_c_needs_a_derivative_and_the_right_one():
     op = opsdk.elementwise(name="wrong_op", namespace="t")(through(f))
     with pytest.raises(CompileError, match=r"primitive 'wrong', C body: does not compile, .*no_such_function"):
         op(X)
+
+
+def test_a_body_in_c_that_is_another_function_is_refused_where_it_would_first_be_computed_with():
+    f = define(lambda x: 1 / x, c="return 1 / (x + 1);", derivative=lambda y: -y * y, name="inverse", ulp=2)
+    assert f(np.array([2.0])) == [0.5]  # by its function
+
+    @opsdk.elementwise(namespace="t")
+    def doubled(x):
+        return 2 * f(x)
+
+    @opsdk.op("t::g(Tensor x) -> Tensor y")
+    def g(x):
+        raise AssertionError("the reference ran")
+
+    @g.kernel("cpu", language="numba")
+    def numba_kernel(x, y):
+        for i in range(x.size):
+            y[i] = f(x[i])
+
+    for op in (doubled, doubled, g):  # also after it was built
+        with pytest.raises(DefinitionError) as caught:
+            op(X)
+        assert re.fullmatch(
+            r"primitive 't::inverse': body in C expected within 2 ulp of float32, as promised, got .* at x=.*: .* for "
+            r".*; mend the body, promise less with ulp=, or name its domain=",
+            str(caught.value),
+        )
+
+
+def test_a_body_in_c_is_compared_in_its_domain_and_in_both_dtypes():
+    c = "return x < 1 ? 0 : (sizeof(x) == 8 ? {} : 1) * sqrt(x - 1);"
+    for name, factor, wrong in (("root", 1, False), ("off", 1.00001, True)):  # right of 1; wrong in double alone
+        options = {"derivative": lambda y: 0.5 / y, "domain": {"x": (1.0, 9.0)}, "namespace": "t", "name": name}
+        f = opsdk.primitive(c=c.format(factor), **options)(lambda x: np.sqrt(x - 1))
+        op = opsdk.elementwise(namespace="t", name=f"{name}_op", domain={"x": (1.0, 9.0)})(through(f))
+        if wrong:
+            with pytest.raises(
+                DefinitionError, match="'t::off': body in C expected within 4 ulp of float32, as"
+            ):
+                op(np.array([5.0]))
+        else:
+            assert op(np.array([5.0])) == [2.0]
+
+
+def test_a_body_in_c_is_compared_once_for_each_build(monkeypatch):
+    f = define(lambda x: x + x, c="return x + x;", derivative=lambda x: 2.0, name="twice")
+    assert opsdk.elementwise(namespace="t", name="a")(through(f))(X).tolist() == (X + X).tolist()
+    monkeypatch.setattr(accuracy, "check_accuracy", None)
+    monkeypatch.setattr(foreign, "_open", {})  # as another process has it
+    assert opsdk.elementwise(namespace="t", name="b")(lambda x: f(x) + 1)(X).tolist() == (X + X + 1).tolist()
 
 
 # -- as an op ----------------------------------------------------------------------------------------------------------

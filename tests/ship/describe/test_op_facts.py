@@ -103,5 +103,22 @@ def test_what_a_sample_keeps_is_told_of_an_op_with_residuals():
     kept = opsdk.op(name="kept", namespace="tests", residuals=["object plan"], replace=True)(lambda x: (x, x))
     kept.backward(lambda x, plan, dy: dy)
     kept.samples(lambda rng: [opsdk.Sample(np.ones(3), reason="ones")])
-    wanted = "input x, residual plan (an object); 4 bytes for each float32 element of each. Of (float64(3,)) ones: "
+    wanted = "input x, residual plan (an object); 4 bytes for each float32 element of x. Of (float64(3,)) ones: "
     assert facts_of(kept).saves == f"{wanted}input x (24 bytes), residual plan (an object)"
+
+
+def test_the_bytes_of_an_element_of_a_residual_are_those_of_the_dtype_that_the_infer_rule_says():
+    def infer(x):
+        return x, x, opsdk.TensorSpec(x.shape, "int64")
+
+    residuals = ["object plan", "Tensor scaled", "Tensor<int> order"]
+    kept = opsdk.op(name="kept_of_dtypes", namespace="tests", residuals=residuals, replace=True, infer=infer)(
+        lambda x: (x * 2, {}, x * 3, np.arange(x.size).reshape(x.shape))
+    )
+    kept.backward(lambda x_spec, plan, order, scaled, dy: dy * 2)
+    kept.samples(lambda rng: [opsdk.Sample(np.ones(3), reason="ones")])
+    assert facts_of(kept).saves == (
+        "residual order, residual scaled, residual plan (an object); 8 bytes for each int64 element of order, "
+        "4 bytes for each float32 element of scaled. Of (float64(3,)) ones: "
+        "residual order (24 bytes), residual scaled (24 bytes), residual plan (an object)"
+    )

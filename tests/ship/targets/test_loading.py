@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from opsdk.ship.targets.loading import BrokenDefinitionError, load_file, load_module
+from opsdk.ship.targets.target import resolve
 
 
 def notes(error):
@@ -110,7 +111,7 @@ def test_a_file_that_fails_leaves_no_module_behind(here):
 def test_a_file_called_like_a_loaded_module_does_not_take_its_place(here):
     (here / "json.py").write_text("import opsdk\n@opsdk.op\ndef mine(x): return x\n")
     held = sys.modules["json"]
-    assert [op.opdef.name for op in load_file(here / "json.py")] == ["json::mine"]
+    assert [op.opdef.name for op in resolve("json.py").ops] == ["json::mine"]
     assert sys.modules["json"] is held
 
 
@@ -118,7 +119,7 @@ def test_a_file_may_import_its_neighbours(here):
     (here / "neighbour_of_it.py").write_text("bound = 3\n")
     lines = ["from neighbour_of_it import bound", "import opsdk", "@opsdk.op", "def f(x): return x + bound", ""]
     (here / "asks.py").write_text("\n".join(lines))
-    assert len(load_file(here / "asks.py")) == 1
+    assert load_file(here / "asks.py").f(1) == 4
 
 
 def test_a_file_of_a_package_is_its_module_and_gives_the_ops_that_it_defines(here):
@@ -129,14 +130,14 @@ def test_a_file_of_a_package_is_its_module_and_gives_the_ops_that_it_defines(her
     (here / "kept" / "inner" / "other.py").write_text(define.format("other_of_it"))
     source = "from . import other\nmine_of_it.kernel('cpu', language='numba', source='.other:fast')\n"
     (here / "kept" / "inner" / "mine.py").write_text(define.format("mine_of_it") + source)
-    (op,) = load_file(here / "kept" / "inner" / "mine.py")
+    (op,) = resolve("kept/inner/mine.py").ops
     assert (op.opdef.name, op.opdef.origin.module) == ("kept::mine_of_it", "kept.inner.mine")
 
 
 def test_a_file_of_a_package_whose_name_is_taken_is_run_by_itself(here):
     (here / "json").mkdir()
     (here / "json" / "__init__.py").write_text("import opsdk\n@opsdk.op\ndef taken_by_it(x): return x\n")
-    assert [op.opdef.schema.name for op in load_file(here / "json" / "__init__.py")] == ["taken_by_it"]
+    assert [op.opdef.schema.name for op in resolve("json/__init__.py").ops] == ["taken_by_it"]
     assert sys.modules["json"].__file__ != str(here / "json" / "__init__.py")
 
 

@@ -49,9 +49,62 @@ def test_a_bare_name_is_a_built_in_op_before_it_is_a_module(here):
     assert names("opsdk::relu") == ["opsdk::relu"]
 
 
-def test_ops_registered_by_neighbours_that_a_file_imports_count(right, here):
-    (here / "both.py").write_text("import good\n")
-    assert names("both.py") == ["good::clamp"]
+TWICE = "import opsdk\n@opsdk.op('{space}::twice(Tensor x) -> Tensor y')\ndef {name}(x): return 2 * x\n"
+
+
+def test_what_a_file_merely_imports_is_not_its_own(here):
+    (here / "helper1.py").write_text(TWICE.format(space="helper1", name="twice"))
+    (here / "mine1.py").write_text("import helper1\n" + TWICE.format(space="mine1", name="twice"))
+    assert names("mine1.py:twice") == names("mine1:twice") == names("mine1.py") == names("mine1") == ["mine1::twice"]
+    (here / "imports1.py").write_text("import helper1\n")
+    assert names("imports1.py") == []
+
+
+def test_an_imported_op_is_named_by_the_variable_that_holds_it(here):
+    (here / "helper2.py").write_text(TWICE.format(space="helper2", name="twice"))
+    (here / "mine2.py").write_text("from helper2 import twice as doubled\n" + TWICE.format(space="a2", name="other"))
+    assert names("mine2.py:doubled") == names("mine2:doubled") == names("mine2.py:helper2::twice") == ["helper2::twice"]
+    assert names("mine2.py:twice") == names("mine2.py:other") == ["a2::twice"]
+
+
+def test_a_name_that_fits_an_op_of_the_file_and_an_imported_one_is_refused(here):
+    (here / "helper3.py").write_text(TWICE.format(space="helper3", name="twice"))
+    (here / "mine3.py").write_text(TWICE.format(space="mine3", name="own") + "from helper3 import twice\n")
+    expected = (
+        r"mine3{0}:twice: expected a name that fits one op, it fits helper3::twice, mine3::twice; write mine3{0}:"
+    )
+    for ending in (".py", ""):
+        with pytest.raises(TargetError, match=expected.format(ending)):
+            resolve(f"mine3{ending}:twice")
+        assert names(f"mine3{ending}:mine3::twice") == ["mine3::twice"]
+    assert names("mine3.py:helper3::twice") == ["helper3::twice"]
+    assert resolve("mine3.py").paste("mine3::twice") == "mine3.py:mine3::twice"
+    found = resolve("mine3.py:mine3::twice[cpu,float64,numpy]::vjp.x")
+    assert (found.ops[0].opdef.name, found.check) == ("mine3::twice", "vjp.x")
+
+
+def test_an_op_that_another_files_factory_made_is_that_of_the_file_that_asked(here):
+    (here / "factory4.py").write_text(
+        "import opsdk\ndef make(name):\n    return opsdk.op(name=name, namespace='four')(lambda x: x + 1)\n"
+    )
+    (here / "mine4.py").write_text("import factory4\nOPS = [factory4.make(name) for name in ('first', 'second')]\n")
+    (here / "uses4.py").write_text("import mine4\n")
+    assert (names("mine4.py"), names("mine4"), names("uses4.py")) == (["four::first", "four::second"],) * 2 + ([],)
+
+
+def test_a_file_that_gives_another_files_op_a_backward_or_an_infer_rule_has_that_op(here):
+    (here / "bare5.py").write_text(TWICE.format(space="bare5", name="twice"))
+    (here / "back5.py").write_text("from bare5 import twice\n@twice.backward\ndef back(dy): return 2 * dy\n")
+    (here / "rule5.py").write_text("from bare5 import twice\n@twice.infer\ndef rule(x): return x\n")
+    assert names("back5.py") == names("rule5.py") == ["bare5::twice"]
+
+
+def test_a_packages_init_file_gives_the_ops_of_the_files_under_it(here):
+    (here / "helper6.py").write_text(TWICE.format(space="helper6", name="twice"))
+    (here / "pack6").mkdir()
+    (here / "pack6" / "__init__.py").write_text("import helper6\n")
+    (here / "pack6" / "inner.py").write_text(TWICE.format(space="pack6", name="twice"))
+    assert names("pack6/__init__.py") == names("pack6/inner.py:twice") == names("pack6") == ["pack6::twice"]
 
 
 def test_a_file_that_adds_a_row_to_an_op_has_that_op(here):
@@ -214,6 +267,13 @@ def test_a_primitive_has_a_name_and_a_module_and_an_id(here):
         "own2.py:soft",
     )
     assert REGISTRY.get("own2::soft") is None
+
+
+def test_a_primitive_that_a_file_imports_is_its_own_only_where_it_is_named(here):
+    (here / "own5.py").write_text(PRIMITIVES)
+    (here / "uses5.py").write_text("from own5 import soft as smooth\n" + PRIMITIVES)
+    assert (alone("uses5.py"), names("uses5.py")) == (["uses5::soft"], ["uses5::doubled"])
+    assert (alone("uses5.py:smooth"), alone("uses5.py:soft")) == (["own5::soft"], ["uses5::soft"])
 
 
 def test_a_package_gives_the_primitives_of_all_its_modules(here):

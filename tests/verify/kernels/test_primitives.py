@@ -41,8 +41,8 @@ def test_a_body_in_c_that_keeps_its_promise_passes():
     assert found(logistic("real e = exp(-fabs(x)); return x >= 0 ? 1 / (1 + e) : e / (1 + e);")) == []
 
 
-def test_a_body_in_c_that_is_another_function_is_found():
-    (message,) = found(logistic("real e = exp(-fabs(x)); return x >= 0 ? 1 / (1 + e) : 1 / (1 + e);"))
+def test_a_body_in_c_that_is_another_function_far_from_0_is_found():  # elsewhere it is refused when it is compiled
+    (message,) = found(logistic("real e = exp(-fabs(x)); return (x >= 0 || x < -40 ? 1 : e) / (1 + e);"))
     assert message.startswith(
         "op 't::through': primitive 'logistic' expected within 4 ulp of float32, as promised, got "
     )
