@@ -36,7 +36,7 @@ def deform_conv2d(input, offset, mask, weight, bias, stride, padding, dilation):
     """
     x, factors, weights, moved = by_groups(input, offset, mask, weight)
     places = moved + grid(weight, offset, stride, padding, dilation)
-    read = sum(share * taken(x, index) for index, share, *_ in corners(places, input.shape))
+    read = sum(share * taken(x, index) for index, share, *_ in corners(places, input.shape, x.shape[-1] - 1))
     y = np.einsum("gock,ngckp->ngop", weights, columns(read * factors, weights))
     y = y.reshape(len(input), len(weight), *offset.shape[2:]).astype(input.dtype)
     return y if bias is None else y + bias[:, None, None]
@@ -50,14 +50,14 @@ def deform_conv2d_grad(input, offset, mask, weight, bias, dy, stride, padding, d
     through = at_taps * factors
     read, down, right = np.zeros((3, *at_taps.shape))
     dx, at = np.zeros(x.shape), np.indices(at_taps.shape, sparse=True)[:3]
-    for index, share, share_down, share_right, _ in corners(places, input.shape):
+    for index, share, share_down, share_right, _ in corners(places, input.shape, x.shape[-1] - 1):
         values = taken(x, index)
         read += share * values
         down += share_down * values
         right += share_right * values
         np.add.at(dx, (*at, index), share * through)
     made = {
-        "input": dx.reshape(input.shape),
+        "input": dx[..., :-1].reshape(input.shape),
         "offset": interleaved(through * down, through * right).reshape(offset.shape),
         "mask": (at_taps * read).sum(axis=2).reshape(mask.shape),
         "weight": np.einsum("ngop,ngckp->gock", arriving, columns(read * factors, weights)).reshape(weight.shape),
@@ -77,7 +77,7 @@ def deform_conv2d_grad_grad(
     by_read, by_change = turned * factors + at_taps * ddfactors, at_taps * factors
     read, change, down, right = np.zeros((4, *at_taps.shape))  # what is read, and its change along the directions
     dx, at = np.zeros(x.shape), np.indices(at_taps.shape, sparse=True)[:3]
-    for index, share, share_down, share_right, bend in corners(places, input.shape):
+    for index, share, share_down, share_right, bend in corners(places, input.shape, x.shape[-1] - 1):
         values, ddvalues, turn = taken(x, index), taken(ddx, index), share_down * ddown + share_right * dright
         read += share * values
         change += share * ddvalues + turn * values
@@ -88,7 +88,7 @@ def deform_conv2d_grad_grad(
     ddy = np.einsum("gock,ngckp->ngop", weights, changed)
     ddy += np.einsum("gock,ngckp->ngop", ddweights, columns(factors * read, weights))
     made = {
-        "input": dx.reshape(input.shape),
+        "input": dx[..., :-1].reshape(input.shape),
         "offset": interleaved(down, right).reshape(offset.shape),
         "mask": (turned * read + at_taps * change).sum(axis=2).reshape(mask.shape),
         "weight": np.einsum("ngop,ngckp->gock", arriving, changed).reshape(weight.shape),
@@ -100,14 +100,14 @@ def deform_conv2d_grad_grad(
 def by_groups(input, offset, mask, weight):
     """Returns all four by groups, the offset down and right.
 
-    Shapes: (N, D, C / D, pixels), (N, D, 1, taps, outputs), (groups, O / groups, C / groups, taps) and
-    (2, N, D, 1, taps, outputs).
+    Shapes: (N, D, C / D, pixels and a 0 for what lies outside), (N, D, 1, taps, outputs),
+    (groups, O / groups, C / groups, taps) and (2, N, D, 1, taps, outputs).
     """
     (n, channels, height, width), (kernel, size) = input.shape, (weight.shape[2:], offset.shape[2:])
     taps, outputs, groups = kernel[0] * kernel[1], size[0] * size[1], channels // weight.shape[1]
     of_offsets = offset.shape[1] // (2 * taps)
     return (
-        input.reshape(n, of_offsets, channels // of_offsets, height * width),
+        np.pad(input.reshape(n, of_offsets, channels // of_offsets, height * width), [(0, 0)] * 3 + [(0, 1)]),
         mask.reshape(n, of_offsets, 1, taps, outputs),
         weight.reshape(groups, len(weight) // groups, weight.shape[1], taps),
         np.moveaxis(offset.reshape(n, of_offsets, 1, taps, 2, outputs), 4, 0),
@@ -141,8 +141,11 @@ def interleaved(down, right):
     return np.stack([down.sum(axis=2), right.sum(axis=2)], axis=3)
 
 
-def corners(places, shape):
-    """Yields for each of the four pixels around places its index and its share, how that grows down, right and both."""
+def corners(places, shape, outside=0):
+    """Yields for each of the four pixels around places its index and its share, how that grows down, right and both.
+
+    What lies outside of the image has a share of 0, and the index that is given for it.
+    """
     (rows, columns), (height, width) = places, shape[2:]
     for below, beside in np.ndindex(2, 2):
         row, column = np.floor(rows) + below, np.floor(columns) + beside
@@ -150,7 +153,7 @@ def corners(places, shape):
         high, wide = 1 - np.abs(rows - row), 1 - np.abs(columns - column)
         down, right = 2 * below - 1, 2 * beside - 1
         shares = high * wide, down * wide, right * high, down * right
-        index = np.where(inside, row * width + column, 0).astype(np.int64)
+        index = np.where(inside, row * width + column, outside).astype(np.int64)
         yield index, *(np.where(inside, share, 0) for share in shares)
 
 

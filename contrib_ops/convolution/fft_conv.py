@@ -61,7 +61,8 @@ def fft_conv_infer(x, filter):
 def fft_conv_check(x, filter):
     (count, channels, length), taps = x.shape, filter.shape[-1]
     if x.dtype.kind != "f" or filter.dtype != x.dtype:
-        return f"x and filter expected one floating dtype, got {x.dtype} and {filter.dtype}; cast one of them"
+        got = f"{x.dtype} and {filter.dtype}"
+        return f"x and filter expected one dtype, float16, float32 or float64, got {got}; cast them"
     if filter.shape != (*(count, channels)[3 - filter.ndim :], taps) or not 1 <= taps <= length:
         return (
             f"filter expected shape ({channels}, K) or ({count}, {channels}, K) with K in [1, {length}], got "

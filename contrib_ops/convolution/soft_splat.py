@@ -36,11 +36,11 @@ def soft_splat(input, flow, metric, mode):
     The divisors are kept for it, and with "softmax" the greatest metrics that they are relative to.
     """
     x, z, places = by_pixels(input, flow, metric)
-    y, (base, total) = np.zeros(x.shape), totals(z, places, input.shape, mode)
-    for index, share, *_ in corners(places, input.shape):
+    y, (base, total) = one_more(np.zeros(x.shape)), totals(z, places, input.shape, mode)
+    for index, share, *_ in corners(places, input.shape, x.shape[-1]):
         np.add.at(y, lands(y, index), share * gain(z, index, base, total, mode)[0] * x)
     shape = (len(input), 1, *input.shape[2:])
-    return y.reshape(input.shape).astype(input.dtype), base.reshape(shape), total.reshape(shape)
+    return y[..., :-1].reshape(input.shape).astype(input.dtype), base.reshape(shape), total.reshape(shape)
 
 
 # y = Σ w x, with w the share of a pixel times its gain, divided by the total. As these add up to one, a change of w by
@@ -52,10 +52,10 @@ def soft_splat_grad(input, flow, metric, y, base, total, dy, mode):
     x, z, places = by_pixels(input, flow, metric)
     made, arriving = y.reshape(x.shape) * (mode != "summation"), dy.reshape(x.shape)
     dx, dz, by_down, by_right = np.zeros(x.shape), *np.zeros((3, *z.shape))
-    for index, share, share_down, share_right, _ in corners(places, input.shape):
+    for index, share, share_down, share_right, _ in corners(places, input.shape, x.shape[-1]):
         gains, slopes = gain(z, index, base, total, mode)
         here = at(arriving, index)
-        moved = ((x - at(made, index)) * here).sum(axis=1, keepdims=True)
+        moved = np.where(index < x.shape[-1], ((x - at(made, index)) * here).sum(axis=1, keepdims=True), 0)
         dx += share * gains * here
         by_down += moved * gains * share_down
         by_right += moved * gains * share_right
@@ -68,19 +68,21 @@ def soft_splat_grad_grad(input, flow, metric, y, base, total, dy, ddinput, ddflo
     x, z, places = by_pixels(input, flow, metric)
     ddx, ddz, (down, right) = by_pixels(ddinput, ddflow, metric if metric is None else ddmetric, moves=True)
     averages, arriving = mode != "summation", dy.reshape(x.shape)
-    made, ddy, growth, parts = y.reshape(x.shape) * averages, np.zeros(x.shape), np.zeros(z.shape), []
-    for index, share, share_down, share_right, bend in corners(places, input.shape):
+    made, parts = y.reshape(x.shape) * averages, []
+    ddy, growth = one_more(np.zeros(x.shape)), one_more(np.zeros(z.shape))
+    for index, share, share_down, share_right, bend in corners(places, input.shape, x.shape[-1]):
         gains, slopes = gain(z, index, base, total, mode)
         turn = share_down * down + share_right * right
         change = turn * gains + share * slopes * ddz  # of the weight, but for that of the total, the growth
         np.add.at(ddy, lands(ddy, index), change * (x - at(made, index)) + share * gains * ddx)
         np.add.at(growth, lands(growth, index), change)
         parts.append((index, share, share_down, share_right, bend, gains, slopes, turn, change))
+    ddy, growth = ddy[..., :-1], growth[..., :-1]
     through_total = (arriving * ddy).sum(axis=1, keepdims=True) * averages
     dx, dz, by_down, by_right = np.zeros(x.shape), *np.zeros((3, *z.shape))
     for index, share, share_down, share_right, bend, gains, slopes, turn, change in parts:
         here = at(arriving, index)
-        moved = ((x - at(made, index)) * here).sum(axis=1, keepdims=True)
+        moved = np.where(index < x.shape[-1], ((x - at(made, index)) * here).sum(axis=1, keepdims=True), 0)
         by_weight = (ddx * here).sum(axis=1, keepdims=True) - at(through_total, index)
         by_share = moved * slopes * ddz + by_weight * gains
         dx += change * here
@@ -105,8 +107,13 @@ def lands(array, index):
     return (*np.indices((*array.shape[:2], 1), sparse=True)[:2], index)
 
 
-def at(array, index):
-    return np.take_along_axis(array, index, axis=-1)
+def at(array, index, outside=0.0):
+    return np.take_along_axis(one_more(array, outside), index, axis=-1)
+
+
+def one_more(array, value=0.0):
+    """Returns an array (N, C, P) with a place behind the pixels, for what lands outside of them."""
+    return np.pad(array, [(0, 0), (0, 0), (0, 1)], constant_values=value)
 
 
 def totals(z, places, shape, mode):
@@ -114,22 +121,23 @@ def totals(z, places, shape, mode):
 
     Where nothing lands that is inf.
     """
-    base, total, found = np.zeros(z.shape), np.zeros(z.shape), list(corners(places, shape))
+    base, total, found = np.zeros(z.shape), one_more(np.zeros(z.shape)), list(corners(places, shape, z.shape[-1]))
     if mode == "summation":
-        return base, total + 1
+        return base, np.ones(z.shape)
     if mode == "softmax":
-        base[:] = -np.inf
+        most = one_more(np.full(z.shape, -np.inf))
         for index, share, *_ in found:
-            np.maximum.at(base, lands(base, index), np.where(share > 0, z, -np.inf))
-        base[base == -np.inf] = 0
+            np.maximum.at(most, lands(most, index), np.where(share > 0, z, -np.inf))
+        base = np.where(most == -np.inf, 0, most)[..., :-1]
     for index, share, *_ in found:
         np.add.at(total, lands(total, index), share * gain(z, index, base, np.ones(z.shape), mode)[0])
+    total = total[..., :-1]
     return base, np.where(total > 0, total, np.inf)
 
 
 def gain(z, index, base, total, mode):
     """Returns how much pixels count where they land, divided by the total, and how that grows with the metric."""
-    base, total = (at(array.reshape(z.shape), index) for array in (base, total))
+    base, total = at(base.reshape(z.shape), index), at(total.reshape(z.shape), index, np.inf)
     if mode == "softmax":
         return (np.exp(np.minimum(z - base, MOST)) / total,) * 2  # one that only touches a pixel may exceed the base
     return (z if mode == "linear" else 1.0) / total, 1.0 / total

@@ -100,12 +100,12 @@ def nms_bench(rng, n):
     return opsdk.Sample(boxes, rng.uniform(size=len(boxes)), iou_threshold=0.5)
 
 
-nms.kernel("cpu", language="c", source="nms.c", bound="nms_most", contiguous=True)
+FLOATS = ("float32", "float64")
+nms.kernel("cpu", language="c", dtype=FLOATS, source="nms.c", bound="nms_most", contiguous=True)
 
 
-@nms.kernel(
-    "cpu", language="numba", bound=lambda scores: scores.size
-)  # after C: it takes boxes and scores of two dtypes
+# After C: it takes boxes and scores of two dtypes.
+@nms.kernel("cpu", language="numba", dtype=FLOATS, bound=lambda scores: scores.size)
 def nms_numba(boxes, scores, iou_threshold, keep):
     order = np.argsort(-scores, kind="mergesort")
     count = order.size

@@ -89,8 +89,8 @@ def roi_align_infer(input, boxes, output_size):
         )
     if input.dtype.kind != "f" or boxes.dtype != input.dtype:
         raise errors.DTypeError(
-            f"op 'contrib::roi_align': expected input and boxes of one floating dtype, got {input.dtype} and "
-            f"{boxes.dtype}; cast one of them"
+            f"op 'contrib::roi_align': expected input and boxes of one dtype, float16, float32 or float64, got "
+            f"{input.dtype} and {boxes.dtype}; cast them"
         )
     return opsdk.TensorSpec((boxes.shape[0], input.shape[1], *output_size), input.dtype)
 

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEPS = 60, FAILED = 1, NOT_FINITE = 2 }; /* six to ten are usual */
+enum { SWEEPS = 60, FAILED = 1, REFUSED = 2 }; /* six to ten are usual; the check has words for what is refused */
 
 const char *opsdk_message(int32_t status) {
-  return status == NOT_FINITE ? "A expected finite numbers, got nan or inf; mask such matrices"
-                              : "expected memory for a matrix, or sweeps that end, got none; use smaller matrices";
+  return status == FAILED ? "expected memory for a matrix, or sweeps that end, got none; use smaller matrices" : 0;
 }
 
 #define EIGH(T, suffix, root, magnitude, eps)                                                                     \
@@ -57,7 +56,7 @@ const char *opsdk_message(int32_t status) {
     for (int64_t i = 0; i < n; ++i) {                                                                                 \
       v[i * n + i] = 1;                                                                                               \
       for (int64_t j = 0; j <= i; ++j) {                                                                              \
-        if (!isfinite(in[i * n + j])) return NOT_FINITE;                                                              \
+        if (!isfinite(in[i * n + j])) return REFUSED;                                                                 \
         a[i * n + j] = a[j * n + i] = in[i * n + j];                                                                  \
       }                                                                                                               \
     }                                                                                                                 \
@@ -85,6 +84,7 @@ const char *opsdk_message(int32_t status) {
   }                                                                                                                   \
                                                                                                                       \
   int32_t eigh_##suffix(const DLTensor *A, DLTensor *values, DLTensor *vectors) {                                     \
+    if (A->ndim < 2 || A->shape[A->ndim - 2] != A->shape[A->ndim - 1]) return REFUSED;                                \
     const int64_t n = A->shape[A->ndim - 1], size = n * n, count = n ? opsdk_size(A) / size : 0;                      \
     int32_t failed = 0;                                                                                               \
     _Pragma("omp parallel for schedule(dynamic) if (count > 1 && count * size * n > 1 << 15)")                        \

@@ -1,5 +1,6 @@
 /* Batch normalization and its gradient, over x as (batch, channels, inner). A block of channels at a time, so that rows
- * of single values are read in lines as images are. Sums are in double.
+ * of single values are read in lines as images are. Sums are in double. The gradient takes off what the mean of the batch
+ * was rounded by, which a sum of many cotangents of one sign would multiply.
  */
 #include <math.h>
 
@@ -72,13 +73,16 @@ static sizes sizes_of(const DLTensor *x) {
     T *out = OPSDK_DATA(T, dx), *dw = OPSDK_DATA(T, dweight), *db = OPSDK_DATA(T, dbias);                            \
     for (int64_t first = 0; first < s.channels; first += BLOCK) {                                                    \
       const int64_t end = first + BLOCK < s.channels ? first + BLOCK : s.channels;                                   \
-      double shift[BLOCK] = {0}, stretch[BLOCK] = {0};                                                               \
+      double shift[BLOCK] = {0}, stretch[BLOCK] = {0}, drift[BLOCK] = {0};                                           \
       EACH(s, first, end, {                                                                                          \
         shift[k - first] += arriving[at];                                                                            \
-        stretch[k - first] += (double)arriving[at] * ((double)in[at] - used[k]);                                     \
+        const double apart = (double)in[at] - used[k];                                                               \
+        drift[k - first] += apart;                                                                                   \
+        stretch[k - first] += arriving[at] * apart;                                                                  \
       })                                                                                                             \
       for (int64_t k = first; k < end; ++k) {                                                                        \
-        const double r = scale[k], sum = shift[k - first], projected = stretch[k - first];                           \
+        const double rounding = drift[k - first] = training ? drift[k - first] / count : 0;                          \
+        const double r = scale[k], sum = shift[k - first], projected = stretch[k - first] - sum * rounding;          \
         dw[k] = (T)(projected * r);                                                                                  \
         db[k] = (T)sum;                                                                                              \
         shift[k - first] = training ? (OPSDK_DATA(const T, dmean)[k] - w[k] * r * sum) / count : 0;                  \
@@ -86,7 +90,7 @@ static sizes sizes_of(const DLTensor *x) {
       }                                                                                                              \
       EACH(s, first, end,                                                                                            \
            out[at] = (T)(arriving[at] * ((double)w[k] * scale[k]) + shift[k - first] -                               \
-                         ((double)in[at] - used[k]) * stretch[k - first]);)                                          \
+                         ((double)in[at] - used[k] - drift[k - first]) * stretch[k - first]);)                       \
     }                                                                                                                \
     return 0;                                                                                                        \
   }

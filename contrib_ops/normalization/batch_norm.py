@@ -11,6 +11,8 @@ STATISTICS = ("running_mean", "running_var")
 def batch_norm_infer(x, weight, bias, running_mean, running_var):
     if x.ndim < 2:
         raise errors.ShapeError(f"op 'contrib::batch_norm': x expected shape (batch, channels, …), got {x.shape}")
+    if x.dtype.kind != "f" and x.dtype.name != "bfloat16":
+        raise errors.DTypeError(f"op 'contrib::batch_norm': x expected floats, got {x.dtype}; cast it")
     given = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
     for name, spec in given.items():
         if spec is None:
@@ -39,7 +41,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, training, momentum
     less. Otherwise the running ones are taken, and stay. A Program's `clone(for_test=True)` sets `training=False`.
 
     Args:
-        x: float array of shape (batch, channels, …).
+        x: float array of shape (batch, channels, …). Of any dtype, sums are in float64, and results rounded once.
         weight: array of shape (channels,).
         bias: likewise.
         running_mean: likewise, changed in place; None keeps none.
@@ -51,20 +53,30 @@ def batch_norm(x, weight, bias, running_mean, running_var, *, training, momentum
     Returns y of the shape of x; mean and 1 / √(var + eps) as they were used, of shape (channels,).
 
     Raises ValueError: an array is not of shape (channels,) or of another dtype than x; training with one value per
-    channel; neither training nor running statistics.
+    channel; neither training nor running statistics. TypeError: x is not of floats.
 
     Gradient: with respect to x, weight and bias, to any order; through the statistics of the batch in training, and
     from mean and rstd too.
     """
-    axes = (0, *range(2, x.ndim))
-    mean, var = (x.mean(axis=axes), x.var(axis=axes)) if training else (running_mean.copy(), running_var)
-    if training and running_mean is not None:
-        count = x.size // x.shape[1]
-        running_mean += momentum * (mean - running_mean)
-        running_var += momentum * (var * (count / (count - 1)) - running_var)
+    given, axes, (x, weight, bias) = x, (0, *range(2, x.ndim)), in_float64(x, weight, bias)
+    if training:
+        mean, var = x.mean(axis=axes), x.var(axis=axes)
+    if running_mean is not None:
+        kept_mean, kept_var = in_float64(running_mean, running_var)
+        if training:
+            count = x.size // x.shape[1]
+            running_mean[...] = kept_mean + momentum * (mean - kept_mean)
+            running_var[...] = kept_var + momentum * (var * (count / (count - 1)) - kept_var)
+        else:
+            mean, var = kept_mean, kept_var
     rstd = 1 / np.sqrt(var + eps)
     y = (x - along(mean, x)) * along(rstd * weight, x) + along(bias, x)
-    return y, mean, rstd
+    return tuple(made.astype(given.dtype) for made in (y, mean, rstd))
+
+
+def in_float64(*arrays):
+    """Returns arrays as they are added: one by one, sums of float16 stand still at 2048, of float32 at 2²⁴."""
+    return tuple(array.astype(np.float64) for array in arrays)
 
 
 def along(values, x):
@@ -85,34 +97,52 @@ def batch_norm_check(x, running_mean, running_var, training):
 
 # With c = x - mean: y = c · rstd · weight + bias, and in training mean and rstd are functions of x, with derivatives
 # 1 / count and -rstd³ · c / count. The backward takes them for values of their own, to which gradients arrive too, so
-# that its own derivative is that of a polynomial.
+# that its own derivative is that of a polynomial. In training it levels c to Σ c = 0: the mean was rounded, an error
+# that Σ dy · c has as often as there are elements.
 
 
 @batch_norm.backward
 def batch_norm_grad(x, weight, mean, rstd, dy, dmean, drstd, training):
-    axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
+    dtype, axes, count = x.dtype, (0, *range(2, x.ndim)), x.size // x.shape[1]
+    x, weight, mean, rstd, dy, dmean, drstd = in_float64(x, weight, mean, rstd, dy, dmean, drstd)
     centred = x - along(mean, x)
+    if training:
+        centred -= along(centred.mean(axis=axes), x)
     dbias, projected = dy.sum(axis=axes), (dy * centred).sum(axis=axes)
     dx = dy * along(weight * rstd, x)
     if training:
         dx += along((dmean - weight * rstd * dbias) / count, x)
         dx -= centred * along(rstd**3 * (drstd + weight * projected) / count, x)
-    return dx, projected * rstd, dbias
+    return tuple(made.astype(dtype) for made in (dx, projected * rstd, dbias))
 
 
 @batch_norm_grad.backward(composite=True)
 def batch_norm_grad_grad(x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias, training):
-    axes, centred = (0, *range(2, x.ndim)), x - along(mean, x)
+    given = x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias
+    if x.dtype.itemsize > 2:
+        return second(given, training)
+    made = second([opsdk.cast(array, "float32") for array in given], training)
+    return tuple(opsdk.cast(array, x.dtype) for array in made)
+
+
+def second(given, training):
+    x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias = given
+    axes = (0, *range(2, x.ndim))
 
     def total(values):
         return values.sum(axis=axes)
 
+    def levelled(values):
+        return values - along(total(values) * share, x)
+
     share = opsdk.reciprocal(total(opsdk.ones_like(x))) if training else opsdk.zeros_like(mean)
+    centred = levelled(x - along(mean, x))
     shift, cubed = total(ddx) * share, rstd * rstd * rstd
     stretch = total(ddx * centred) * share
     both, dbias, projected = total(ddx * dy), total(dy), total(dy * centred)
     arrived = drstd + weight * projected
     dcentred = dy * along(ddweight * rstd - stretch * cubed * weight, x) - ddx * along(cubed * arrived * share, x)
+    dcentred = levelled(dcentred)
     straight = both - shift * dbias
     return (
         dcentred,

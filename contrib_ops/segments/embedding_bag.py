@@ -149,7 +149,8 @@ def embedding_bag_infer(weight, input, offsets, per_sample_weights):
     if weight.dtype.kind != "f" or (per_sample_weights is not None and per_sample_weights.dtype != weight.dtype):
         got = weight.dtype if per_sample_weights is None else f"{weight.dtype} and {per_sample_weights.dtype}"
         raise errors.DTypeError(
-            f"{subject}: weight and per_sample_weights expected one floating dtype, got {got}; cast them"
+            f"{subject}: weight and per_sample_weights expected one dtype, float16, float32 or float64, got {got}; "
+            "cast them"
         )
     if input.dtype not in (np.int32, np.int64) or offsets.dtype != input.dtype:
         raise errors.DTypeError(

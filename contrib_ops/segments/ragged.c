@@ -48,5 +48,6 @@ static int32_t pad(const DLTensor *values, const DLTensor *lengths, DLTensor *x)
   }
 
 RAGGED(f16)
+RAGGED(bf16)
 RAGGED(f32)
 RAGGED(f64)

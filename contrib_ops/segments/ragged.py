@@ -164,7 +164,7 @@ ragged_from_padded.kernel(
     "cpu", ragged_from_padded_numba, language="numba", sizes=lambda lengths: lengths.sum(), contiguous=True
 )
 padded_from_ragged.kernel("cpu", padded_from_ragged_numba, language="numba", contiguous=True)
-FLOATS = ("float16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 ragged_from_padded.kernel(
     "cpu", language="c", dtype=FLOATS, source="ragged.c", bound=lambda x: x.shape[0] * x.shape[1], contiguous=True
 )

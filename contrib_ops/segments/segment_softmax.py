@@ -29,8 +29,9 @@ def segment_softmax(data, segment_ids, num_segments):
     peak = np.full((num_segments, *data.shape[1:]), -np.inf, data.dtype)
     with np.errstate(invalid="ignore"):  # inf - inf, which is to give nan
         np.maximum.at(peak, segment_ids, data)
-        powers = np.exp(data - peak[segment_ids])
-        return powers / opsdk.sum_at(powers, segment_ids, num_segments)[segment_ids]
+        powers = np.exp((data - peak[segment_ids]).astype(np.result_type(data.dtype, np.float32), copy=False))
+        made = powers / opsdk.sum_at(powers, segment_ids, num_segments)[segment_ids]  # float16 ends at 65,504 of them
+    return made.astype(data.dtype, copy=False)
 
 
 @segment_softmax.backward(composite=True)

@@ -39,12 +39,12 @@ def decode(emissions, transitions, start, end, lengths, score, path):
         for t in range(1, steps):
             for j in range(tags):
                 totals = chain[t - 1] + arriving[j]
-                came[t, j] = totals.argmax()
+                came[t, j] = greatest(totals)
                 best[j] = chain[t, j] + totals[came[t, j]]
             chain[t] = best
         if steps:
-            path[n, steps - 1] = chain[steps - 1].argmax()
-            score[n] = chain[steps - 1].max()
+            path[n, steps - 1] = greatest(chain[steps - 1])
+            score[n] = chain[steps - 1, path[n, steps - 1]]
         for t in range(steps - 1, 0, -1):
             path[n, t - 1] = came[t, path[n, t]]
 
@@ -60,6 +60,16 @@ def decode_backward(lengths, path, dscore, demissions, dtransitions, dstart, den
                     pairs[part, path[n, t - 1], path[n, t]] += dscore[n]
             add_ends(ends[part], demissions[n], lengths[n])
     dtransitions[:], dstart[:], dend[:] = pairs.sum(axis=0), ends[:, 0].sum(axis=0), ends[:, 1].sum(axis=0)
+
+
+@numba.njit
+def greatest(x):
+    """Returns where the first of the greatest is; nan is greater than any number, which Numba's threads leave out."""
+    at = 0
+    for i in range(1, len(x)):
+        if not x[i] <= x[at] and x[at] == x[at]:
+            at = i
+    return at
 
 
 @numba.njit
@@ -130,12 +140,14 @@ def spread_back(likely, alpha, arriving, weight, pairs):
     before, came = np.zeros_like(likely), np.empty_like(likely)
     for j in range(len(likely)):
         came[:] = alpha + arriving[j]
-        base = came.max()
-        if base > -INF:  # else the tag j is ruled out
-            share = likely[j] / exps(came, base)
-            for i in range(len(came)):
-                before[i] += share * came[i]
-                pairs[j, i] += weight * share * came[i]
+        base, share = came.max(), likely[j]
+        if base == -INF:  # the tag j is ruled out; all of them are where likely[j] is nan
+            came[:] = 0
+        else:
+            share /= exps(came, base)
+        for i in range(len(came)):
+            before[i] += share * came[i]
+            pairs[j, i] += weight * share * came[i]
     return before
 
 

@@ -29,32 +29,50 @@ def flash_attention(q, k, v, mask, causal, scale):
         scale: of the scores; 1/√d unless given.
 
     Returns out of shape (…, n, e), and lse of shape (…, n); with it the results for two sets of keys can be joined. Of
-    a query that may look at no key they are 0 and -inf.
+    a query that may look at no key they are 0 and -inf. A key that a query may not look at is absent, also where it or
+    its value is nan or inf.
 
     Raises ValueError: shapes do not fit.
 
     Gradient: with respect to q, k and v, through out and lse, to order 2. The first is computed in blocks too, from
     out and lse in place of the probabilities (algorithm 2); the second holds all pairs.
     """
-    wide = np.result_type(q.dtype, np.float32)
-    top = np.full(q.shape[:-1], -np.inf, wide)
-    total, out = np.zeros(q.shape[:-1], wide), np.zeros((*q.shape[:-1], v.shape[-1]), wide)
+    dtype, (q, k, v) = q.dtype, widened(q, k, v)
+    top = np.full(q.shape[:-1], -np.inf, q.dtype)
+    total, out = np.zeros_like(top), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
     for keys, scores in blocks(q, k, mask, causal, scale):
         higher = np.maximum(top, scores.max(axis=-1))
         e = np.exp(scores - finite(higher)[..., None])
         kept = np.exp(top - finite(higher))
         total = total * kept + e.sum(axis=-1)
-        out = out * kept[..., None] + e @ v[..., keys, :]
+        out = out * kept[..., None] + attended(e, scores, v[..., keys, :])
         top = higher
-    seen = np.where(total > 0, total, 1)
-    return (out / seen[..., None]).astype(q.dtype), np.where(total > 0, top + np.log(seen), -np.inf).astype(q.dtype)
+    seen = np.where(total != 0, total, 1)
+    return (out / seen[..., None]).astype(dtype), np.where(total != 0, top + np.log(seen), -np.inf).astype(dtype)
+
+
+def attended(weights, scores, values):
+    """Returns weights @ values without the pairs whose score is -inf, where 0 · nan would be nan."""
+    is_finite = np.isfinite(values)
+    if is_finite.all():
+        return weights @ values
+    made = weights @ np.where(is_finite, values, 0)
+    for j in np.flatnonzero(~is_finite.all(axis=(*range(values.ndim - 2), -1))):
+        wild = np.where(is_finite[..., j, :], 0, values[..., j, :])[..., None, :]
+        made += np.where(np.isneginf(scores[..., j, None]), 0, weights[..., j, None] * wild)
+    return made
+
+
+def widened(*arrays):
+    """Returns arrays as their products are added: float16 and bfloat16 as float32."""
+    return tuple(array.astype(np.result_type(array.dtype, np.float32), copy=False) for array in arrays)
 
 
 def blocks(q, k, mask, causal, scale):
     """Yields slices of keys with their scores, -inf where a query may not look."""
     n, m = q.shape[-2], k.shape[-2]
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scaled = q.astype(np.result_type(q.dtype, np.float32)) * scale
+    scaled = q * q.dtype.type(scale)
     for start in range(0, m, BLOCK):
         keys = slice(start, min(start + BLOCK, m))
         scores = scaled @ np.swapaxes(k[..., keys, :], -1, -2)
@@ -102,17 +120,20 @@ def flash_attention_check(q, k, v, mask, causal, scale):
 
 @flash_attention.backward
 def flash_attention_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale):
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    wide = np.result_type(q.dtype, np.float32)
-    dq, dk, dv = (np.zeros(x.shape, wide) for x in (q, k, v))
-    rest = dlse - (dout * out).sum(axis=-1, dtype=wide)
+    factor, dtype = 1 / math.sqrt(q.shape[-1]) if scale is None else scale, q.dtype
+    q, k, v, out, lse, dout, dlse = widened(q, k, v, out, lse, dout, dlse)
+    dq, dk, dv = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+    rest = dlse - (dout * out).sum(axis=-1)
     for keys, scores in blocks(q, k, mask, causal, scale):
         p = np.exp(scores - finite(lse)[..., None])
-        ds = factor * p * (dout @ np.swapaxes(v[..., keys, :], -1, -2) + rest[..., None])
-        dq += ds @ k[..., keys, :]
-        dk[..., keys, :] = np.swapaxes(ds, -1, -2) @ q
-        dv[..., keys, :] = np.swapaxes(p, -1, -2) @ dout
-    return dq.astype(q.dtype), dk.astype(q.dtype), dv.astype(q.dtype)
+        with np.errstate(invalid="ignore"):  # 0 · nan of keys that are masked
+            ds = factor * p * (dout @ np.swapaxes(v[..., keys, :], -1, -2) + rest[..., None])
+        ds = np.where(np.isneginf(scores), 0, ds)
+        dq += attended(ds, scores, k[..., keys, :])
+        by_key = np.swapaxes(scores, -1, -2)
+        dk[..., keys, :] = attended(np.swapaxes(ds, -1, -2), by_key, q)
+        dv[..., keys, :] = attended(np.swapaxes(p, -1, -2), by_key, dout)
+    return dq.astype(dtype), dk.astype(dtype), dv.astype(dtype)
 
 
 @flash_attention_grad.backward
@@ -120,7 +141,8 @@ def flash_attention_grad_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale
     def t(x):
         return np.swapaxes(x, -1, -2)
 
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    factor, dtype = 1 / math.sqrt(q.shape[-1]) if scale is None else scale, q.dtype
+    q, k, v, out, lse, dout, dlse, ddq, ddk, ddv = widened(q, k, v, out, lse, dout, dlse, ddq, ddk, ddv)
     shape = (*q.shape[:-1], k.shape[-2])
     found = [block for _, block in blocks(q, k, mask, causal, scale)]
     scores = np.concatenate(found, axis=-1) if found else np.zeros(shape, q.dtype)
@@ -140,7 +162,7 @@ def flash_attention_grad_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale
         p @ ddv + ga @ v - grown[..., None] * out,
         grown,
     )
-    return tuple(x.astype(q.dtype) for x in made)
+    return tuple(x.astype(dtype) for x in made)
 
 
 @flash_attention.samples

@@ -18,7 +18,8 @@ def spline(knots, values, x, *, mode, boundary, order):
     Args:
         knots: float array t (n,), increasing, n ≥ 2; with "not-a-knot" n ≥ 4.
         values: float array (…, n), the curves at the knots.
-        x: float array (m,), where they are asked for; outside of the knots the first and the last piece go on.
+        x: float array (m,), where they are asked for; outside of the knots the first and the last piece go on. Where
+            it is nan or inf, y is nan.
         mode: "cubic", two times continuously differentiable, or "linear".
         boundary: of a cubic one: second derivatives of 0 at both ends, first derivatives of 0, or one polynomial in
             the two pieces at either end, as in `scipy.interpolate.CubicSpline(t, values, bc_type=boundary)`.
@@ -66,13 +67,14 @@ def knots_check(knots, x, mode, boundary):
 
 def weights(knots, x, mode, boundary, order):
     """Returns the matrix (m, n) from values to what is asked for."""
-    knots, x = knots.astype(float), x.astype(float)
+    knots, x = knots.astype(float), np.where(np.isfinite(x), x, np.nan).astype(float)
     n, h = len(knots), np.diff(knots)
     left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, n - 2)
     h, b = h[left][:, None], ((x - knots[left]) / h[left])[:, None]
     first, second = np.eye(n)[left], np.eye(n)[left + 1]
     # In units of h, with a = 1 - b: a f0 + b f1 + h² ((a³ - a) M0 + (b³ - b) M1) / 6, M the second derivatives.
     line = {0: (1 - b) * first + b * second, 1: (second - first) / h}.get(order, 0 * first)
+    line += 0 * b  # nan where x is
     if mode == "linear":
         return line
     a = 1 - b
@@ -152,4 +154,4 @@ def spline_values_bench(rng, n):
 
 
 for op, name in ((spline, "forward"), (spline_values, "backward")):
-    op.kernel("cpu", language="numba", source=f".spline_numba:{name}", contiguous=True)
+    op.kernel("cpu", language="numba", source=f".spline_numba:{name}", dtype=("float32", "float64"), contiguous=True)

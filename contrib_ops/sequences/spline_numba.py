@@ -70,6 +70,8 @@ def solved(A, f):
 @numba.njit
 def piece(knots, x, mode, order):
     """Returns the knot to the left of x, and the factors of both values and both second derivatives."""
+    if not np.isfinite(x):
+        return 0, np.nan, np.nan, np.nan, np.nan
     i = min(max(np.searchsorted(knots, x, side="right") - 1, 0), len(knots) - 2)
     h = knots[i + 1] - knots[i]
     b = (x - knots[i]) / h
@@ -114,6 +116,8 @@ def backward(knots, x, dy, mode, boundary, order, dvalues):
             f[i + 1] += f1 * arriving[k, j]
             bend[i] += m0 * arriving[k, j]
             bend[i + 1] += m1 * arriving[k, j]
+            if not np.isfinite(x[j]):
+                f[:] = np.nan
         if mode == "cubic":
             f += times(turned(R), solved(turned(A), bend))
         for i in range(n):

@@ -203,3 +203,25 @@ def test_one_number_stands_for_both_axes():
     ones = np.ones((1, 1, 3, 3))
     y = deform_conv2d(ones, np.zeros((1, 2, 2, 2)), np.ones((1, 1, 2, 2)), np.ones((1, 1, 1, 1)), stride=2)
     assert y.tolist() == [[[[1, 1], [1, 1]]]]
+
+
+@pytest.mark.parametrize("kernel", [k for k in deform_conv2d.opdef.kernels if "32" not in str(k.key)], ids=str)
+def test_taps_outside_of_the_image_read_0_whatever_it_holds(kernel):
+    input = np.full((1, 1, 2, 2), np.nan)
+    offset, bias = np.full((1, 2, 2, 2), 5.0), np.array([3.0])
+    offset[0, :, 0, 0] = 0
+    attrs = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1]}
+    inputs = [input, offset, np.ones((1, 1, 2, 2)), np.ones((1, 1, 1, 1)), bias]
+    (y,) = launch(deform_conv2d.opdef, kernel, inputs, attrs)
+    np.testing.assert_array_equal(y, [[[[np.nan, 3], [3, 3]]]])
+
+
+def test_cotangents_of_taps_outside_of_the_image_reach_no_pixel():
+    grad, dy = deform_conv2d.grad.opdef, np.array([[[[1.0, np.nan], [np.inf, 2]]]])
+    offset = np.full((1, 2, 2, 2), 5.0)
+    offset[0, :, 0, 0] = 0
+    inputs = [np.ones((1, 1, 2, 2)), offset, np.ones((1, 1, 2, 2)), np.ones((1, 1, 1, 1)), None, dy]
+    attrs = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1]}
+    with np.errstate(invalid="ignore"):
+        made = launch(grad, grad.kernels.reference(), inputs, attrs)
+    assert made[0].tolist() == [[[[1, 0], [0, 0]]]]

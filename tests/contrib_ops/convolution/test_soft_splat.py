@@ -203,3 +203,12 @@ def test_axes_modes_and_cotangents_that_do_not_fit_are_refused():
         soft_splat.grad(*GOOD, GOOD[0], GOOD[2], GOOD[2], np.zeros((1, 2, 3, 1)))
     with pytest.raises(InputValueError, match=r"total expected shape \(1, 1, 3, 3\) beside input \(1, 2, 3, 3\), got"):
         soft_splat.grad(*GOOD, GOOD[0], GOOD[2], GOOD[2][0], GOOD[0])
+
+
+def test_the_reference_loses_what_lands_outside_whatever_it_holds():
+    input, flow = np.ones((1, 1, 2, 2)), np.zeros((1, 2, 2, 2))
+    input[0, 0, 1, 1], flow[0, :, 1, 1] = np.nan, 9
+    kernel = soft_splat.opdef.kernels.reference()
+    for mode in ("summation", "average"):
+        y = launch(soft_splat.opdef, kernel, [input, flow, None], {"mode": mode})[0]
+        assert y.tolist() == [[[[1, 1], [1, 0]]]]

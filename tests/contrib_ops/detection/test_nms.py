@@ -9,7 +9,7 @@ from opsdk import static
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
 
-ROWS = list(nms.opdef.kernels)
+ROWS = [kernel for kernel in nms.opdef.kernels if "32" not in str(kernel.key)]
 
 
 def overlap(a, b):
@@ -32,10 +32,10 @@ def drawn(rng, count):
     return np.hstack([start, start + rng.uniform(1, 6, (count, 2))])
 
 
-@pytest.mark.parametrize("kernel", ROWS, ids=str)
+@pytest.mark.parametrize("kernel", list(nms.opdef.kernels), ids=str)
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 1.0])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_row_keeps_what_plain_loops_keep(kernel, threshold, dtype, rng):
+def test_every_row_keeps_what_plain_loops_keep(kernel, threshold, rng):
+    dtype = kernel.key.dtype or "float64"
     boxes, scores = drawn(rng, 60).astype(dtype), rng.integers(0, 20, 60).astype(dtype)
     (made,) = launch(nms.opdef, kernel, [boxes, scores], {"iou_threshold": threshold})
     assert made.dtype == np.int64
@@ -128,3 +128,8 @@ def test_shapes_and_dtypes_that_do_not_fit_are_refused(boxes, scores, error, tex
     nms(np.ones((2, 4)), np.ones(2), 0.5)
     with pytest.raises(error, match=text):
         nms(boxes, scores, 0.5)
+
+
+def test_boxes_of_float16_are_compared_in_float64():
+    boxes = np.array([[0, 0, 300, 300], [0, 0, 300, 290], [400, 0, 600, 600]], np.float16)  # areas above 65,504
+    assert nms(boxes, np.array([0.5, 0.75, 0.25], np.float16), 0.9).tolist() == [1, 2]

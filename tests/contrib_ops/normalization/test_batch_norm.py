@@ -6,6 +6,7 @@ import pytest
 import opsdk
 from contrib_ops import batch_norm
 from opsdk import static
+from opsdk.core.errors import DTypeError
 
 NEAR = {"float32": {"rtol": 3e-5, "atol": 3e-6}, "float64": {"rtol": 1e-11, "atol": 1e-12}}
 SHAPES = [(4, 3), (2, 3, 5), (2, 70, 2, 2)]
@@ -124,3 +125,41 @@ def test_what_does_not_belong_together_is_refused_and_changes_nothing(change, te
         batch_norm(**given)
     for name, value in (("running_mean", 7.0), ("running_var", 9.0)):
         assert name in change or (given[name] == value).all()
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float16", 2**-10), ("bfloat16", 2**-7)])
+def test_sums_of_16_bits_are_those_of_float64_rounded_once(dtype, unit, rng):
+    def outcome(arrays, dy):
+        tensors = [opsdk.to_tensor(array, stop_gradient=i > 2) for i, array in enumerate(arrays)]
+        y, mean, rstd = batch_norm(*tensors)
+        y.backward(opsdk.to_tensor(dy))
+        found = (y, mean, rstd, *(tensor.grad for tensor in tensors[:3]), *tensors[3:])
+        return [tensor.numpy().astype("float64") for tensor in found]
+
+    kind = opsdk.to_tensor([0.0]).astype(dtype).numpy().dtype
+    x, dy = rng.normal(3.0, 1.0, (20_000, 3)).astype(kind), rng.uniform(0, 1, (20_000, 3)).astype(kind)
+    arrays = [x, *(array.astype(kind) for array in (np.ones(3), np.zeros(3), np.zeros(3), np.ones(3)))]
+    wanted = outcome([array.astype("float64") for array in arrays], dy.astype("float64"))
+    for one, other in zip(outcome(arrays, dy), wanted, strict=True):
+        assert np.abs(one - other).max() < 3 * unit * np.abs(other).max()
+
+
+def test_second_derivatives_of_more_elements_than_float16_has_numbers_for_are_those_of_float64(rng):
+    def outcome(x, dy, ddx):
+        ones = np.ones(1, x.dtype)
+        tensors = [opsdk.to_tensor(array, stop_gradient=False) for array in (x, ones, ones, dy)]
+        (dx,) = opsdk.grad(batch_norm(*tensors[:3])[0], tensors[:1], grad_outputs=tensors[3], create_graph=True)
+        found = opsdk.grad(dx, [tensors[0], tensors[3]], grad_outputs=opsdk.to_tensor(ddx))
+        return [tensor.numpy().astype("float64") for tensor in found]
+
+    drawn = rng.normal(3.0, 1.0, (70_000, 1)), *rng.uniform(size=(2, 70_000, 1))
+    arrays = [array.astype("float16") for array in drawn]
+    for one, other in zip(outcome(*arrays), outcome(*(array.astype("float64") for array in arrays)), strict=True):
+        assert np.abs(one - other).max() < 3 * 2**-10 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "complex64"])
+def test_other_numbers_than_floats_are_refused(dtype):
+    arrays = [array.astype(dtype) for array in (np.ones((4, 3)), np.ones(3), np.ones(3))]
+    with pytest.raises(DTypeError, match=f"op 'contrib::batch_norm': x expected floats, got {dtype}; cast it"):
+        batch_norm(*arrays)

@@ -213,7 +213,7 @@ def test_no_row_runs_in_a_mode_that_it_does_not_have(kernel):
             OFFSETS,
             None,
             DTypeError,
-            "weight and per_sample_weights expected one floating dtype",
+            "weight and per_sample_weights expected one dtype, float16, float32 or float64, got int64",
         ),
         (
             WEIGHT,
@@ -221,7 +221,7 @@ def test_no_row_runs_in_a_mode_that_it_does_not_have(kernel):
             OFFSETS,
             np.ones(7, "f"),
             DTypeError,
-            "expected one floating dtype, got float64 and float32; cast",
+            "expected one dtype, float16, float32 or float64, got float64 and float32; cast",
         ),
         (
             WEIGHT,

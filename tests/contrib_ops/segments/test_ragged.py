@@ -84,3 +84,10 @@ def test_lengths_that_do_not_fit_are_refused():
         ShapeError, match=r"expected values of shape \(sum of lengths, ...\) and lengths of shape \(N,\)"
     ):
         padded_from_ragged(np.ones(()), np.array([1]), width=2)
+
+
+def test_bfloat16_is_moved_as_it_stands():
+    values = opsdk.to_tensor([1.5, 2.0, 0.25]).astype("bfloat16")
+    padded = padded_from_ragged(values, opsdk.to_tensor([1, 2]), width=2)
+    assert (str(padded.dtype), padded.numpy().tolist()) == ("bfloat16", [[1.5, 0], [2, 0.25]])
+    assert ragged_from_padded(padded, opsdk.to_tensor([1, 2]))[0].numpy().tolist() == [1.5, 2, 0.25]

@@ -106,3 +106,8 @@ def test_the_gradient_op_refuses_what_does_not_fit():
         grad(y, IDS, np.ones(5), num_segments=5)
     with pytest.raises(InputValueError, match=r"segment_ids expected in \[0, 3\), got 0 to 4"):
         grad(y, IDS, y, num_segments=3)
+
+
+def test_a_segment_of_more_rows_than_float16_has_numbers_for_adds_up_to_one():
+    y = segment_softmax(np.zeros(80_000, np.float16), np.zeros(80_000, int), 1)
+    assert np.unique(y).tolist() == [float(np.float16(1 / 80_000))]

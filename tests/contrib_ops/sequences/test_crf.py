@@ -196,3 +196,30 @@ def test_no_backward_runs_the_forward_algorithm(scores, monkeypatch):
     given |= {f"dd{name}": given[name] for name in ("emissions", "transitions", "start", "end")}
     for grad in (op.grad.op.opdef, op.grad.op.opdef.grad.op.opdef):
         launch(grad, grad.kernels.reference(), [given[name] for name in grad.schema.input_names], {})
+
+
+KERNELS_64 = [kernel for kernel in viterbi.opdef.kernels if kernel.key.dtype in (None, np.float64)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS_64, ids=str)
+def test_the_score_of_paths_over_nan_is_nan(kernel):
+    emissions = np.zeros((1, 3, 2))
+    emissions[0, 0, 1] = np.nan  # greater than any number, as in NumPy
+    inputs = [emissions, np.zeros((2, 2)), np.array([0.0, -np.inf]), np.zeros(2), np.array([3])]
+    score, path = launch(viterbi.opdef, kernel, inputs, {})
+    np.testing.assert_array_equal(score, [np.nan])
+    assert path.tolist() == [[1, 0, 0]]
+
+
+@pytest.mark.parametrize("place", ["emissions", "nan"])
+def test_gradients_where_all_sequences_are_ruled_out_are_nan_in_every_kernel(place):
+    emissions = np.zeros((2, 3, 2))
+    emissions[0, 1] = -np.inf if place == "emissions" else np.nan
+    inputs = [emissions, np.zeros((2, 3), int), np.zeros((2, 2)), *np.zeros((2, 2)), np.array([3, 2])]
+    for kernel in crf_log_likelihood.grad.opdef.kernels:
+        with np.errstate(invalid="ignore"):
+            outputs = launch(crf_log_likelihood.opdef, crf_log_likelihood.opdef.kernels.reference(), inputs, {})
+            made = launch(crf_log_likelihood.grad.opdef, kernel, [*inputs, *outputs.residuals, np.ones(2)], {})
+        assert np.isnan(made[0][0]).all()
+        np.testing.assert_allclose(made[0][1], [[0.5, -0.5], [0.5, -0.5], [0, 0]], rtol=1e-12)
+        assert np.isnan(made[-3]).all()

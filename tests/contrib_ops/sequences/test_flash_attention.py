@@ -4,6 +4,7 @@ import pytest
 import opsdk
 from contrib_ops.sequences import flash_attention
 from opsdk.core.errors import ShapeError
+from opsdk.verify.kernels.launch import launch
 
 Q, K = np.array([[1.0, 0], [0.5, -1], [2, 1]]), np.array([[0.0, 1], [1, 1], [-1, 0.5]])
 V = np.array([[1.0], [2], [4]])
@@ -104,3 +105,52 @@ def test_other_dtypes_and_empty_vectors_are_refused():
         flash_attention(Q, K.astype(np.float32), V)
     with pytest.raises(ValueError, match=r"expected vectors of one element or more, got shape \(3, 0\)"):
         flash_attention(Q[:, :0], K[:, :0], V)
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float16", 2**-10), ("bfloat16", 2**-7)])
+def test_gradients_of_long_vectors_of_16_bits_are_summed_in_float32(dtype, unit, rng):
+    def outcome(kind):
+        inputs = [opsdk.to_tensor(array, stop_gradient=False).astype(kind) for array in rounded]
+        made = flash_attention(*inputs[:3])[0]
+        return [g.numpy().astype(float) for g in opsdk.grad(made, inputs[:3], grad_outputs=inputs[3])]
+
+    arrays = [*rng.normal(size=(2, 3, 4000)), *rng.uniform(size=(2, 3, 4000))]  # dout · v, about 1000, is to cancel
+    rounded = [opsdk.to_tensor(array).astype(dtype).astype("float64").numpy() for array in arrays]
+    for got, want in zip(outcome(dtype), outcome("float64"), strict=True):
+        assert np.abs(got - want).max() < 4 * unit * np.abs(want).max()
+
+
+@pytest.mark.parametrize("wild", [np.nan, np.inf])
+def test_a_key_that_is_masked_is_absent_whatever_it_holds(wild):
+    mask = np.array([[True, True, False], [True, True, True], [True, True, False]])
+    k, v = K.copy(), V.copy()
+    k[2], v[2] = wild, wild
+    wanted = dense(Q[[0, 2]], K[:2], V[:2], True)
+    for kernel in flash_attention.opdef.kernels:
+        if kernel.key.dtype in (None, np.float64):
+            with np.errstate(invalid="ignore"):
+                out, lse = launch(flash_attention.opdef, kernel, [Q, k, v, mask], {"causal": False, "scale": None})
+            np.testing.assert_allclose(out[[0, 2]], wanted[0], rtol=1e-12)
+            np.testing.assert_allclose(lse[[0, 2]], wanted[1], rtol=1e-12)
+            assert np.isnan(out[1]).all()
+
+
+def test_a_key_that_is_masked_has_no_share_in_gradients_whatever_it_holds():
+    def gradients(k, v, mask):
+        inputs = [opsdk.to_tensor(array, stop_gradient=False) for array in (Q, k, v)]
+        made = opsdk.grad((flash_attention(*inputs, mask)[0] * np.array([[1.0], [2], [3]])).sum(), inputs)
+        return [gradient.numpy() for gradient in made]
+
+    wild = gradients(np.vstack([K, [[np.nan, 0]]]), np.vstack([V, [[np.inf]]]), np.array([True, True, True, False]))
+    for got, want in zip(wild, gradients(K, V, None), strict=True):
+        np.testing.assert_allclose(got[:3], want, rtol=1e-12)
+        assert not got[3:].any()
+
+
+def test_the_log_sum_exp_of_scores_with_nan_is_nan_in_every_kernel():
+    q = Q.copy()
+    q[0, 0] = np.nan
+    for kernel in flash_attention.opdef.kernels:
+        if kernel.key.dtype in (None, np.float64):
+            _, lse = launch(flash_attention.opdef, kernel, [q, K, V, None], {"causal": False, "scale": None})
+            assert np.isnan(lse).tolist() == [True, False, False]

@@ -84,3 +84,31 @@ def test_what_does_not_fit_is_refused_in_words(given, message):
 def test_not_a_knot_wants_four_knots():
     with pytest.raises(ValueError, match="and 4 knots at least, got"):
         spline(np.arange(3.0), np.ones(3), np.ones(2), boundary="not-a-knot")
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("float16", 2**-10), ("bfloat16", 2**-7)])
+def test_curves_of_16_bits_are_computed_in_float64(dtype, unit):
+    tensors = [opsdk.to_tensor(array).astype(dtype) for array in ([0.0, 1.0, 2.0], [0.0, 1.0, 0.0], [0.5, 1.0, 1.75])]
+    got = spline(*tensors)
+    assert got.dtype == tensors[0].dtype
+    wanted = [(3 * x - x**3) / 2 for x in (0.5, 1.0, 0.25)]  # the same on both sides of the middle
+    np.testing.assert_allclose(got.numpy().astype(float), wanted, rtol=unit)
+
+
+@pytest.mark.parametrize("mode", ["cubic", "linear"])
+@pytest.mark.parametrize("order", [0, 1, 3, 4])
+def test_y_is_nan_where_x_is_not_finite_in_every_kernel(mode, order):
+    knots, x = np.arange(5.0), opsdk.to_tensor([np.nan, 0.5, np.inf, -np.inf], stop_gradient=False)
+    reference = spline.opdef.kernels.reference().source
+    for y in (
+        spline(knots, knots**3, x, mode=mode, order=order).numpy(),
+        reference(knots, knots**3, x.numpy(), mode=mode, boundary="natural", order=order),
+    ):
+        assert np.isnan(y).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize("mode", ["cubic", "linear"])
+def test_all_values_have_a_gradient_of_nan_where_an_x_is_not_finite(mode):
+    knots, values = np.arange(5.0), opsdk.to_tensor(np.ones(5), stop_gradient=False)
+    spline(knots, values, np.array([0.5, np.inf]), mode=mode).sum().backward()
+    assert np.isnan(values.grad.numpy()).all()
