@@ -3,17 +3,21 @@
 # Those that take a core more than twenty seconds, in `make test` or in the sweeps, the longest first.
 LONGEST = (
     "parity/test_registry.py",
+    "contrib_ops/test_planted_faults.py",
+    "contrib_ops/sequences/test_proof.py",
     "backends/cuda/test_language.py",
     "gradcheck/test_bank.py",
     "test_docs.py",
     "templates/test_rendered.py",
-    "contrib_ops/sequences/test_proof.py",
     "test_tutorial.py",
     "ship/demo/test_command.py",
     "contrib_ops/losses/test_proof.py",
     "verify/kernels/test_agreement_rounding.py",
     "contrib_ops/segments/test_proof.py",
+    "contrib_ops/implicit/test_proof.py",
+    "contrib_ops/convolution/test_proof.py",
     "examples/test_kernels.py",
+    "backends/vmath/test_special_functions.py",
     "test_verify.py",
 )
 

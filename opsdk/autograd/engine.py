@@ -230,7 +230,8 @@ def check_root(tensor: Any, subject: str) -> None:
     if tensor._stop:
         raise GraphError(
             f"{subject}: expected a tensor that was computed from one with stop_gradient=False, "
-            f"got shape {tuple(tensor.shape)} {tensor.dtype} with stop_gradient=True"
+            f"got shape {tuple(tensor.shape)} {tensor.dtype} with stop_gradient=True; inputs that an op declares "
+            "constant or non-differentiable, and integers, pass no gradient on"
         )
 
 

@@ -33,16 +33,30 @@ def undone(opdef: OpDef, inputs: Sequence[Any]) -> Iterator[None]:
         raise
 
 
+def fillable(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any]) -> list[Any] | None:
+    """Returns copies of the inputs for `check_filled`; None where a kernel takes no residual, or more than is tried."""
+    if _residuals(opdef).isdisjoint(kernel.parameters) or sum(array.size for array in flat(inputs)) > _MOST:
+        return None
+    return [each(value, np.copy) for value in inputs]
+
+
+def _residuals(opdef: OpDef) -> set[str]:
+    return {decl.name for decl in opdef.schema.outputs if isinstance(decl, ResidualDecl)}
+
+
 def check_filled(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
     """Holds a compiled kernel to filling the residuals that it takes as buffers: no caller would see what is in them.
+
+    Args:
+        opdef: the op.
+        kernel: the kernel, which has run on such inputs: no value check refuses them.
+        inputs: what `fillable` gave.
+        attrs: all attributes.
 
     Raises:
         ReturnError: elements of one are left as the memory was.
     """
-    residuals = {decl.name for decl in opdef.schema.outputs if isinstance(decl, ResidualDecl)}
-    if residuals.isdisjoint(kernel.parameters) or sum(array.size for array in flat(inputs)) > _MOST:
-        return
-    run = language_of(kernel).trial
+    residuals, run = _residuals(opdef), language_of(kernel).trial
     left = unwritten(opdef, kernel, inputs, attrs, lambda fill: run(opdef, kernel, each(inputs, np.copy), attrs, fill))
     for name, where in left:
         if name.partition("[")[0] not in residuals:

@@ -17,7 +17,7 @@ from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.buffers import Hold, fills_buffers, infer, without_unneeded
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
-from opsdk.backends.call.first_call import check_filled, undone
+from opsdk.backends.call.first_call import check_filled, fillable, undone
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
 from opsdk.backends.memory.device import HOST, Memory, check_places, memory_at
@@ -219,9 +219,10 @@ class CallPlan:
             if self.reads_python and self.memory.has_views:
                 raw = guarded(self.opdef, self.kernel_alone)(*inputs, **complete)
             else:
-                if self.place is CPU:
-                    check_filled(self.opdef, self.kernel, inputs, complete)
-                raw = compared(self.opdef, self.kernel_alone, inputs, complete)
+                tried = fillable(self.opdef, self.kernel, inputs) if self.place is CPU else None
+                raw = compared(self.opdef, self.kernel_alone, inputs, complete)  # asks the op's value check first
+                if tried is not None:
+                    check_filled(self.opdef, self.kernel, tried, complete)
         except Exception as error:
             self.annotate(error)
             raise

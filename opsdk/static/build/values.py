@@ -103,7 +103,14 @@ class Values:
         """
         for operator in path:
             if name in operator.input_arg_names and self.read(operator, name) != self.last(name):
-                raise written_again(name, operator, self._block.ops[self._given[name][-1]])
+                by = self._block.ops[self._given[name][-1]]
+                if operator is not by:
+                    raise written_again(name, operator, by)
+                raise ProgramError(
+                    f"backward: variable {name!r} expected to be what {operator.type!r} was given, it stands for what "
+                    f"that operator made of it; give the operator a copy, opsdk.assign, and ask for gradients of "
+                    f"{name!r}"
+                )
 
     def check_kept(self, operator: Operator, name: str, *, is_input: bool) -> None:
         """Checks that what a backward reads at the end is what its operator read, or gave.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ReturnError
+from opsdk.core.errors import InputValueError, ReturnError
 
 X = np.array([0.0, 1.0])
 
@@ -87,3 +87,28 @@ def test_a_first_call_that_fails_leaves_what_it_would_change_as_it_was(wrap):
     with pytest.raises(ReturnError, match="expected a dict with keys old, m, got old"):
         doubled_(state)
     assert state.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("wrap", [np.array, opsdk.to_tensor], ids=["array", "tensor"])
+def test_a_kernel_with_residuals_runs_on_nothing_that_the_ops_check_refuses(wrap):
+    specs = lambda x, n: (opsdk.TensorSpec(n.shape, x.dtype), opsdk.TensorSpec(n.shape, "int64"))  # noqa: E731
+
+    @opsdk.op("t::take(Tensor x, Tensor<int> n) -> Tensor y, residuals (Tensor<int> i)", infer=specs)
+    def take(x, n):
+        return x[n], n.copy()
+
+    take.check(lambda x, n: "n is outside" if n.min() < 0 or n.max() >= len(x) else None)
+    source = """
+    void take_f64(const DLTensor *x, const DLTensor *n, DLTensor *y, DLTensor *i) {
+      for (int64_t k = 0; k < opsdk_size(n); ++k) {
+        const int64_t j = OPSDK_DATA(const int64_t, n)[k];
+        OPSDK_DATA(int64_t, i)[k] = j;
+        OPSDK_DATA(double, y)[k] = j < 3 ? OPSDK_DATA(const double, x)[j] : *(double *)0;  /* reads what is not there */
+      }
+    }
+    """
+    take.kernel("cpu", language="c", dtype="float64", dtypes={"n": "int64"}, source=source)
+    for _ in range(2):
+        with pytest.raises(InputValueError, match="n is outside"):
+            take(wrap(np.zeros(3)), wrap(np.array([10**12])))
+    assert take(wrap(np.arange(3.0)), wrap(np.array([2, 0]))).tolist() == [2.0, 0.0]

@@ -150,7 +150,9 @@ DECLARING |= {f"gradcheck.model.{name}" for name in ("constraint", "dtypes", "in
 
 
 @pytest.mark.parametrize(
-    ("arguments", "own"), [(("--help",), set()), (("where", "relu"), set()), (("list",), DECLARING)], ids=str
+    ("arguments", "own"),
+    [(("--help",), set()), (("where", "relu"), set()), (("list",), DECLARING)],
+    ids=["help", "where", "list"],
 )
 def test_quick_commands_load_no_compiler_and_no_terminal_library(arguments, own):
     code = (

@@ -266,3 +266,27 @@ def test_every_value_of_a_name_is_told_by_the_operators_before(block):
     values.check_kept(quiet, name, is_input=False)
     with pytest.raises(ProgramError, match="after 'decay_' used it, it is written again by 'decay_'"):
         values.check_kept(changed, name, is_input=False)
+
+
+def test_a_gradient_of_what_an_op_was_given_and_changed_is_asked_of_a_copy():
+    @opsdk.op("t::raise_(Tensor x, Tensor(a!) r) -> (Tensor y, Tensor(a!) s)", infer=lambda x, r: (x, r))
+    def raise_(x, r):
+        r += x
+        return r * 3
+
+    raise_.backward(lambda dy, ds: (3 * dy + ds, 3 * dy + ds))
+    program = static.Program()
+    with static.program_guard(program):
+        x, h = (static.data(name, [2], "float64") for name in "xh")
+        x.stop_gradient = h.stop_gradient = False
+        y, _ = raise_(x, opsdk.assign(h))
+        (grad,) = static.gradients([y], [h])
+        y, _ = raise_(x, h)
+        with pytest.raises(ProgramError) as caught:
+            static.gradients([y], [h])
+    assert str(caught.value).startswith(
+        "backward: variable 'h' expected to be what 'raise_' was given, it stands for what that operator made of it; "
+        "give the operator a copy, opsdk.assign, and ask for gradients of 'h'"
+    )
+    feed = {"x": np.ones(2), "h": np.ones(2)}
+    assert static.Executor().run(program, feed=feed, fetch_list=[grad])[0].tolist() == [3.0, 3.0]
