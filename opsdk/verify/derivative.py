@@ -20,7 +20,7 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients
 from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, each, flat, is_float, other
-from opsdk.verify.inputs.domains import held
+from opsdk.verify.inputs.domains import held, ruled
 from opsdk.verify.kernels.agreement import Rounding, measure, near, same_bits
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
@@ -204,10 +204,11 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
     if rule_of(opdef).saves("residual") or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
         return True
     runs = []
-    for values in (call.inputs, each(call.inputs, _reordered)):
+    beside = replace(call, inputs=each(call.inputs, other if ruled(opdef) else _reordered))
+    for holding in (lambda: call, lambda: held(opdef, beside)):
         for kernel in (opdef.kernels.reference(), None):  # and what a runtime would take
             with suppress(Exception):  # other values may be no call of the op
-                launch(opdef, kernel, values, call.attrs)
+                launch(opdef, kernel, holding().inputs, call.attrs)
         runs.append(gradients.by_rule(opdef, case.kernel, call, outputs, cotangents))
     for i in rule_of(opdef).wrt:
         if not all(map(same_bits, flat([runs[0][i]]), flat([runs[1][i]]))):
@@ -222,8 +223,9 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
 
 
 def _reordered(array: np.ndarray) -> np.ndarray:
-    """Returns the same values in another order, so that they stay in a domain; a single number a little larger."""
-    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape)) if array.size > 1 else other(array)
+    """Returns the same numbers in another order, a single one a little larger; what may be positions as it is."""
+    is_list = is_float(array) and array.size > 1
+    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape)) if is_list else other(array)
 
 
 def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> None:

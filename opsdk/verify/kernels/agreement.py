@@ -116,9 +116,10 @@ def measure(
         wrong = ~(same | near | (distance <= allowed))
         # Relative to what enters an element before terms cancel, where that is more than the element itself.
         scale = np.maximum(np.maximum(np.abs(narrow), moved / eps), floor)
-        scale = np.where(scale == 0, 1.0, np.maximum(scale, tiny))  # of an exact 0 the error counts as it is
-        relative = np.where(same | near, 0.0, distance / scale)
-    return _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
+        relative = np.where(same | near, 0.0, distance / np.maximum(scale, tiny))
+    found = _worst(wrong, np.nan_to_num(relative, nan=np.inf), got, truth)
+    told = np.nan_to_num(np.where(scale == 0, np.where(same | near, 0.0, distance), relative), nan=np.inf)
+    return replace(found, error=float(told.max(initial=0.0)))  # beside an exact 0 it counts as it is
 
 
 def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, limit: float) -> np.ndarray:
