@@ -19,7 +19,7 @@ from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients
 from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
-from opsdk.verify.inputs.calls import Call, each, flat, is_float, other
+from opsdk.verify.inputs.calls import Call, each, flat, is_float, other, reordered
 from opsdk.verify.inputs.domains import held, ruled
 from opsdk.verify.kernels.agreement import Rounding, measure, near, same_bits
 from opsdk.verify.kernels.launch import launch
@@ -204,7 +204,7 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
     if rule_of(opdef).saves("residual") or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
         return True
     runs = []
-    beside = replace(call, inputs=each(call.inputs, other if ruled(opdef) else _reordered))
+    beside = replace(call, inputs=each(call.inputs, other if ruled(opdef) else reordered))
     for holding in (lambda: call, lambda: held(opdef, beside)):
         for kernel in (opdef.kernels.reference(), None):  # and what a runtime would take
             with suppress(Exception):  # other values may be no call of the op
@@ -220,12 +220,6 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
             case.find(f"repeats.d{name}", message, input=name)
             return False
     return True
-
-
-def _reordered(array: np.ndarray) -> np.ndarray:
-    """Returns the same numbers in another order, a single one a little larger; what may be positions as it is."""
-    is_list = is_float(array) and array.size > 1
-    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape)) if is_list else other(array)
 
 
 def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> None:

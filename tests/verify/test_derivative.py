@@ -156,23 +156,6 @@ def test_a_backward_that_reads_what_the_last_forward_kept_is_found(define):
     )
 
 
-def test_between_two_backwards_an_op_gets_no_positions_that_nobody_gave(define):
-    """A compiled loop would follow them out of its arrays."""
-    seen = []
-
-    def cut(x, ends):
-        seen.append(ends.tolist())
-        return x * np.repeat(np.arange(1, 3, dtype=x.dtype), np.diff(ends))
-
-    def cut_grad(ends, dy):
-        return dy * np.repeat(np.arange(1, 3, dtype=dy.dtype), np.diff(ends))
-
-    op = define(cut, cut_grad, infer=lambda x, ends: x)
-    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), np.array([0, 1, 4]))])
-    assert opsdk.verify(op).verdict == "pass"
-    assert set(map(tuple, seen)) == {(0, 1, 4)}
-
-
 def test_a_backward_that_tells_one_array_passed_twice_from_two_is_found(define):
     def backward(x, z, dy):
         return (dy * x, np.zeros_like(x)) if np.shares_memory(x, z) else (dy * z, dy * x)

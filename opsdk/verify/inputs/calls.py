@@ -176,6 +176,12 @@ def other(array: np.ndarray) -> np.ndarray:
     return np.asarray(array * 1.25).astype(array.dtype) if is_inexact(array) else array
 
 
+def reordered(array: np.ndarray) -> np.ndarray:
+    """Returns the same numbers in another order, a single one a little larger; what may be positions as it is."""
+    is_list = is_float(array) and array.size > 1
+    return np.ascontiguousarray(array.ravel()[::-1].reshape(array.shape)) if is_list else other(array)
+
+
 def copies(values: Values) -> list[Any]:
     """Returns copies of all arrays, each of which lies in memory as its original does."""
     return each(values, alike)
