@@ -91,8 +91,8 @@ FAULTS = {
         ("normalization/batch_norm.py", "(ddx - along(shift, x)) *", "ddx *"),
         (
             "normalization/batch_norm.py",
-            "    return y, mean, rstd",
-            "    return y, mean if running_mean is None else +running_mean, rstd",
+            "for made in (y, mean, rstd)",
+            "for made in (y, mean if running_mean is None else running_mean, rstd)",
         ),
         ("normalization/batch_norm.c", "if (training && kept_mean) {", "if (0) {"),
         ("normalization/batch_norm.c", "if (training && kept_mean) {", "if (kept_mean) {"),
@@ -205,7 +205,7 @@ FAULTS = {
         ),
         ("sequences/crf_numba.py", "gradient[:] = 0\n", "pass\n"),
         ("sequences/crf_numba.py", "alpha[n, len(chain) :] = chain, 0", "alpha[n, len(chain) :] = 0, 0"),
-        ("sequences/crf_numba.py", "likely[j] / exps(came, base)", "exps(came, base)"),
+        ("sequences/crf_numba.py", "share /= exps(came, base)", "share = exps(came, base)"),
     ],
     "viterbi": [
         ("sequences/crf.py", "uses(path[n, :steps], len", "uses(path[n, :steps] - 1, len"),
