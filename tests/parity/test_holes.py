@@ -325,7 +325,7 @@ def test_an_operator_is_appended_by_name_with_holes(op):
     def build(a, w):
         block = static.default_main_program().global_block()
         out = block.create_var("out", [None], "float64")
-        operator = block.append_op("scaled", {"xs": [None, a], "w": w}, {"ys": [None, out]})
+        operator = block.append_op("t::scaled", {"xs": [None, a], "w": w}, {"ys": [None, out]})
         assert (operator.input_arg_names, operator.output_arg_names) == ([a.name, w.name], ["out"])
         assert "ys=['', 'out']" in str(operator)
         return [out]
@@ -346,7 +346,7 @@ def test_an_operator_that_is_appended_gives_what_the_rule_says(outputs, text):
     def build(a, w):
         block = static.default_main_program().global_block()
         block.create_var("out", [None], "float64")
-        block.append_op("scaled", {"xs": [None, a], "w": w}, {"ys": outputs})
+        block.append_op("t::scaled", {"xs": [None, a], "w": w}, {"ys": outputs})
 
     with pytest.raises(ProgramError, match=text):
         in_program(build, [A, W])

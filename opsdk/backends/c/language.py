@@ -76,8 +76,9 @@ class CffiC(Language):
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]
     ) -> NativeEntry:
-        """Returns the function for the dtype of the first input, which takes DLTensors."""
-        first = next(spec for spec in specs if spec is not None)
+        """Returns the function for the dtype of the input that decides, which takes DLTensors."""
+        first = opdef.schema.deciding(specs)
+        assert first is not None  # an op without inputs has no such entry
         function = slow("opsdk.backends.c.row").native_entry(opdef, first.dtype)
         return NativeEntry(function.address, function.prototype, "dltensors", str(kernel), (), (), function)
 

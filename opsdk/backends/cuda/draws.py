@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.cuda.math import device_function, functions
-from opsdk.backends.cuda.runtime import is_simulated
+from opsdk.backends.cuda.runtime import is_simulated, numba_cuda
 from opsdk.backends.vmath.draws import bodies, is_whole
 from opsdk.core.lazy import optional
 from opsdk.core.once import once
@@ -21,8 +21,8 @@ from opsdk.expr import vmath
 @once
 def teach_draws() -> None:
     """Makes the functions known to Numba's CUDA compiler; a second call does nothing."""
-    if is_simulated():
-        return
+    if is_simulated() or not hasattr(numba_cuda("CUDA functions"), "libdevice"):
+        return  # Numba alone, without numba-cuda, has no such library where no device is, and compiles nothing
     subject = "vmath in CUDA kernels"
     own = getattr(optional("numba.cuda.extending", extra="cuda", subject=subject), "overload", None)
     overload = own or partial(optional("numba.extending", extra="cuda", subject=subject).overload, target="cuda")

@@ -121,11 +121,12 @@ def _explanation(
     dtypes = [spec.dtype for spec in flat(specs)]
     deciding = opdef.schema.deciding(specs)
     first = None if deciding is None else deciding.dtype
+    ranked = dtypes if first is None else [first, *dtypes]
     chosen = opdef.kernels.select(place, first, dtypes, is_usable if place == "cpu" else None)
     if chosen is None and place != "cpu":
         chosen = opdef.kernels.reference()  # it runs on the device's arrays themselves
     verdicts = [
-        RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, dtypes))
+        RowVerdict(str(row), str(row.origin), row is chosen, _reason(opdef, row, chosen, place, ranked))
         for row in opdef.kernels
     ]
     made, results = _outputs(opdef, specs, attrs)
@@ -143,7 +144,7 @@ def _explanation(
 
 
 def _reason(opdef: OpDef, row: Kernel, chosen: Kernel | None, place: str, dtypes: Sequence[np.dtype[Any]]) -> str:
-    """Returns why a kernel runs, or what speaks against it first."""
+    """Returns why a kernel runs, or what speaks against it first; the dtype that decides comes first."""
     if row is chosen:
         return _why_chosen(opdef, row, place, dtypes)
     if row.key.place != place:
@@ -152,7 +153,9 @@ def _reason(opdef: OpDef, row: Kernel, chosen: Kernel | None, place: str, dtypes
         got = ", ".join(dict.fromkeys(dtype.name for dtype in dtypes)) or "no tensor"
         if row.key.floating:
             return f"serves real numbers of which one is floating, got {got}"
-        return f"serves {row.key.dtype} as the dtype of the first input, got {dtypes[0] if dtypes else got}"
+        whole = opdef.schema.nondifferentiable
+        which = "the first input" + (f" beside {', '.join(sorted(whole))}" if whole else "")
+        return f"serves {row.key.dtype} as the dtype of {which}, got {dtypes[0] if dtypes else got}"
     missing = missing_packages(row)
     if missing:
         return f"needs {' and '.join(missing)}, not installed"

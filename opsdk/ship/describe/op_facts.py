@@ -88,8 +88,7 @@ def facts_of(op: Op) -> OpFacts:
     gradient = None if opdef.grad is None else opdef.grad.op.opdef
     saved = catalog.saves_of(opdef)
     if saved != "nothing":
-        plain = f"; {_BYTES} bytes for each float32 element of {'it' if ',' not in saved else 'each'}"
-        saved += _kept(op) if opdef.grad is not None and opdef.grad.saves("residual") else plain
+        saved += _kept(op) if opdef.grad is not None and opdef.grad.saves("residual") else _plain(op)
     return OpFacts(
         name=opdef.name,
         schema=str(opdef.schema),
@@ -107,6 +106,24 @@ def facts_of(op: Op) -> OpFacts:
     )
 
 
+def _held(op: Op) -> tuple[list[str], list[str]]:
+    """Returns the inputs and outputs that are kept: those of any dtype, and those declared as whole numbers."""
+    schema, rule = op.opdef.schema, op.opdef.grad
+    assert rule is not None
+    held = [schema.input_names[i] for i in rule.saves("input")] + [schema.output_names[i] for i in rule.saves("output")]
+    whole = schema.nondifferentiable
+    return [name for name in held if name not in whole], [name for name in held if name in whole]
+
+
+def _plain(op: Op) -> str:
+    """Returns the bytes of an element of what is kept, in float32; whole numbers have a dtype of their own."""
+    if op.opdef.grad is None:
+        return ""
+    floats, whole = _held(op)
+    which = " and ".join(floats) if whole else "it" if len(floats) == 1 else "each"
+    return f"; {_BYTES} bytes for each float32 element of {which}" if floats else ""
+
+
 def _kept(op: Op) -> str:
     """Returns the bytes of an element of all that is kept, and what the first sample keeps.
 
@@ -115,8 +132,8 @@ def _kept(op: Op) -> str:
     opdef = op.opdef
     assert opdef.grad is not None
     schema, rule = opdef.schema, opdef.grad
-    held = [schema.input_names[i] for i in rule.saves("input")] + [schema.output_names[i] for i in rule.saves("output")]
-    names: dict[np.dtype[Any], list[str]] = {np.dtype("float32"): held} if held else {}
+    floats, _ = _held(op)
+    names: dict[np.dtype[Any], list[str]] = {np.dtype("float32"): floats} if floats else {}
     made: Sequence[Any] = [None] * len(schema.residuals)
     try:
         call = calls_of(opdef, None, 0)[0]

@@ -270,3 +270,27 @@ def test_a_gradient_that_names_the_spec_of_an_input_is_explained_too():
         return np.full(x_spec.shape, dy.sum(), x_spec.dtype)
 
     assert "total_grad" in str(explain(total, F64))
+
+
+def test_the_dtype_of_an_index_that_comes_first_decides_nothing():
+    pick = opsdk.op(
+        "t::pick(Tensor<int> index, Tensor src) -> Tensor y",
+        infer=lambda index, src: opsdk.TensorSpec(index.shape, src.dtype),
+    )(lambda index, src: src[index])
+    pick.kernel(
+        "cpu",
+        language="c",
+        dtype="float32",
+        dtypes={"index": "int64"},
+        source="""
+        void pick_f32(const DLTensor *index, const DLTensor *src, DLTensor *y) {}
+    """,
+    )
+    index = opsdk.TensorSpec([2], "int64")
+    assert opsdk.explain(pick, index, opsdk.TensorSpec([3], "float32")).chosen == "c (cpu, float32)"
+    told = opsdk.explain(pick, index, opsdk.TensorSpec([3], "float64"))
+    assert [verdict.reason for verdict in told.rows if "c (" in verdict.row] == [
+        "serves float32 as the dtype of the first input beside index, got float64"
+    ]
+    runs = opsdk.explain(pick, index, opsdk.TensorSpec([3], "float32"))
+    assert [verdict.reason for verdict in runs.rows if verdict.is_chosen] == ["runs"]
