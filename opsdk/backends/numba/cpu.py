@@ -39,7 +39,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     inputs = schema.input_names
     names = kernel.parameters
     given = _given(opdef, kernel)
-    shaped = _with_axis if kernel.options.get("parallel") else None
+    shaped = with_axis if kernel.options.get("parallel") else None
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
     sized = sized_of(opdef, kernel)
@@ -55,7 +55,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         for position, buffer in zip(buffers, made, strict=True):
             arguments[schema.outputs[position].name] = buffer
         if shaped is not None and buffers:
-            arguments = {name: _each(value, shaped) for name, value in arguments.items()}
+            arguments = {name: each_array(value, shaped) for name, value in arguments.items()}
         try:
             returned = function(*[arguments[name] for name in names])
         except Exception as error:
@@ -236,20 +236,20 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
         values = values if shaped is None else shaped(values)
-        return [value if i in themselves else _each(value, _contiguous) for i, value in enumerate(values)]
+        return [value if i in themselves else each_array(value, _contiguous) for i, value in enumerate(values)]
 
     return given
 
 
 # Any: an array, a list of arrays, an attribute's value, or None.
-def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+def each_array(value: Any, function: Callable[[Any], Any]) -> Any:
     """Returns an array as a function of arrays makes it, or those of a list; any other value as it is."""
     if value.__class__ is list:
-        return [_each(item, function) for item in value]
+        return [each_array(item, function) for item in value]
     return function(value) if isinstance(value, np.ndarray) else value
 
 
-def _with_axis(array: np.ndarray) -> np.ndarray:
+def with_axis(array: np.ndarray) -> np.ndarray:
     """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
     return array if array.ndim else array.reshape(1)
 
