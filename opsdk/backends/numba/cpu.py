@@ -12,6 +12,7 @@ from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
 from opsdk.backends.call.sizes import sized_of
+from opsdk.backends.memory import arena
 from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
@@ -25,8 +26,8 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.scalars import SPEC
 
 
-def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns a launch that gives the kernel its arguments in its own order.
+def launch_of(opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = arena.empty) -> Launch:
+    """Returns a launch that gives the kernel its arguments in its own order, and outputs made by `empty(shape, dtype)`.
 
     Raises:
         BindingError: the kernel takes some of the outputs as buffers, but not all.
@@ -42,7 +43,7 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     shaped = with_axis if kernel.options.get("parallel") else None
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
-    sized = sized_of(opdef, kernel)
+    sized = sized_of(opdef, kernel, is_exact=empty is not arena.empty)
     specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
 
     def launch(*values: Any, **attrs: Any) -> Any:
@@ -50,8 +51,8 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         taken = values if lists is None else lists.taken(values)
         told = stand_ins(specs, attrs) if specs else attrs
         arguments = {**dict(zip(inputs, taken, strict=True)), **told}
-        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs))
-        made = allocate(opdef, values, attrs, buffers) if room is None else room.buffers
+        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs), empty=empty)
+        made = allocate(opdef, values, attrs, buffers, empty) if room is None else room.buffers
         for position, buffer in zip(buffers, made, strict=True):
             arguments[schema.outputs[position].name] = buffer
         if shaped is not None and buffers:
