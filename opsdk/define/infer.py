@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
 from opsdk.core.nested import flat
 from opsdk.core.origin import Origin, origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
@@ -259,8 +259,10 @@ class InferFunction:
         except Exception as error:
             if not isinstance(error, OpsdkError):
                 attach_note(error, f"{_RAISED}{schema.subject}{_AT}{self.origin}")
-                if any(dim is None for spec in flat(specs) for dim in spec.shape):
+                is_open = any(dim is None for spec in flat(specs) for dim in spec.shape)
+                if is_open and "NoneType" in str(error):  # what a rule refuses on purpose has words of its own
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
+                name_subject(error, f"{schema.subject}, infer")
             raise
         outputs = [decl for decl in self._decls if not isinstance(decl, ResidualDecl)]
         arrays = [decl for decl in self._decls if decl.kind != "object"]

@@ -106,7 +106,8 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
         if place:  # whatever kernel would have run
             case = replace(session.reference(call), at=place)
             wanted = f"expected sizes of None to be carried through {trial.where}"
-            message = f"{subject}, infer: {wanted}, raised {said(error)}; {OPEN_SIZES}"
+            refused = said(error).replace(f"{subject}, infer: ", "", 1)
+            message = f"{subject}, infer: {wanted}, raised {refused}; {OPEN_SIZES}"
         case.find_raised(trial.check, message, error)
     else:
         if attempt.is_extra:
