@@ -17,6 +17,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
+from opsdk.verify.blame import put_down, suspect_kernels
 from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
@@ -147,6 +148,7 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
     wanted = [(session, samples if session is sessions[0] else None) for session in sessions]
     last = sessions[-1] if is_cut else None
     for session, given in wanted:
+        session.suspects = sessions[0].suspects
         _examine(session, partial(_check_kernels, session, given, is_last=session is last))
     for k, (session, given) in enumerate(wanted):
         if session.is_judged:
@@ -198,12 +200,14 @@ def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
         check_layouts(session)
     check_whole_numbers(session)
     check_broadcasting(session)
+    suspect_kernels(session)
     if outside is not None:
         session.skipped[f"{session.opdef.name}: gradient not judged, a kernel of {outside.name} leaves its arrays"] = (
             None
         )
     elif not is_last:
         check_gradient(session)
+        put_down(session)
         check_drawn(session)
         check_residuals(session)
         check_complex(session)

@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.backends.call.arrays import array_key, with_mutated
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import AliasError, DTypeError, OpsdkError
 from opsdk.core.origin import origin_of
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
 from opsdk.define.opdef import OpDef
@@ -110,3 +110,10 @@ def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
 def _arrays(opdef: OpDef, outputs: Sequence[Any]) -> list[Any]:
     """Returns the outputs with None for objects of Python, which nobody can compare."""
     return [None if d.kind == OBJECT else v for d, v in zip(opdef.schema.outputs, outputs, strict=True)]
+
+
+def refusing(error: OpsdkError) -> str:
+    """Returns the check that a refusal of what a kernel returned is a finding of."""
+    if isinstance(error, AliasError):
+        return "alias"
+    return "infer" if "expected a NumPy array" not in str(error) else "runs"
