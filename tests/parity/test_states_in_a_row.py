@@ -77,6 +77,7 @@ def in_program(build):
     return [exe.run(main, feed={"x": X}, fetch_list=fetches, scope=scope) for _ in range(RUNS)]
 
 
+# The C kernel of batch norm takes twenty seconds to compile, for which the list stands.
 @pytest.mark.parametrize("build", [pytest.param(two_batch_norms, marks=pytest.mark.slow), two_changes_of_a_list])
 def test_every_run_gives_losses_gradients_and_states_of_the_tape(build):
     for tape, program in zip(on_tape(build), in_program(build), strict=True):
@@ -84,7 +85,8 @@ def test_every_run_gives_losses_gradients_and_states_of_the_tape(build):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow  # which compiles the C kernel
+# The C kernel again; tests/contrib_ops/normalization judges the statistics of one call.
+@pytest.mark.slow
 def test_the_states_of_two_batch_norms_are_those_of_both_batches():
     for run, (_, _, mean, variance) in enumerate(in_program(two_batch_norms)):
         by_hand = statistics_by_hand(run + 1)
