@@ -185,6 +185,8 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     if not is_last:
         check_gradient(session)
         put_down(session)
+        if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
+            return
         check_drawn(session)
         check_residuals(session)
         check_complex(session)
