@@ -44,8 +44,8 @@ _KINKS = 2  # conventions at kinks that are told; the rest is counted
 def check_gradient(session: Session) -> None:
     """Judges the gradient on every call, or says why there is nothing to judge."""
     opdef = session.opdef
-    if opdef.reads and opdef.grad is not None:
-        because = f"since {', '.join(opdef.reads)} depends on inputs"
+    if opdef.moving and opdef.grad is not None:
+        because = f"since {', '.join(opdef.moving)} depends on inputs"
         session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
         return
     by_body = opdef.is_composite and opdef.gradient_of is None
@@ -121,7 +121,7 @@ def _judge(session: Session, call: Call) -> None:
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
         elif gradient.grad is None and not gradient.is_composite:
-            what = f"reads the residual {', '.join(gradient.reads)}" if gradient.reads else "is opaque NumPy code"
+            what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
