@@ -48,7 +48,15 @@ def check_dtypes(forward: OpSchema, schema: OpSchema, given: Given) -> None:
                 raise DTypeError(f"{schema.subject}: expected {entry} of a floating dtype, got {got.dtype}; cast it")
 
 
-def check_shapes(forward: OpSchema, rule: infer.InferRule, schema: OpSchema, given: Given, attrs: infer.Attrs) -> None:
+def check_shapes(
+    forward: OpSchema,
+    rule: infer.InferRule,
+    schema: OpSchema,
+    given: Given,
+    attrs: infer.Attrs,
+    *,
+    asks_unread: bool = True,
+) -> bool:
     """Holds cotangents, outputs and residuals to one another, and to what the forward's rule says of what is at hand.
 
     Args:
@@ -57,6 +65,10 @@ def check_shapes(forward: OpSchema, rule: infer.InferRule, schema: OpSchema, giv
         schema: the signature of the gradient op.
         given: what the gradient op is given, by name.
         attrs: its attributes.
+        asks_unread: whether to ask the rule where it may name what the backward does not read.
+
+    Returns:
+        Whether to do so at the next call: not after a rule that gave up, which takes time in each backward pass.
 
     Raises:
         ArityError, ShapeError: one of them is not what the forward gives; or what the rule raises.
@@ -64,23 +76,28 @@ def check_shapes(forward: OpSchema, rule: infer.InferRule, schema: OpSchema, giv
     for decl in forward.outputs:
         if decl.name in given and f"d{decl.name}" in given:
             _check_like(forward, schema, decl.name, f"d{decl.name}", given, given[decl.name])
-    unread = [decl for decl in forward.inputs if decl.name not in given]
-    unset = [decl for decl in forward.attrs if decl.name not in attrs]
+    is_whole = given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)
     one = rule.name if isinstance(rule, infer.like) else None
-    is_asked = all(decl.kind == "tensor" for decl in unread) and all(decl.type.base in _ASKED for decl in unset)
-    if one not in given and not is_asked:  # whether it is there decides, which nothing can stand for
-        return
-    known = {decl.name: attrs.get(decl.name, _UNREAD) for decl in forward.attrs}
-    specs: list[Any] = [given.get(decl.name) if decl not in unread else _UNREAD for decl in forward.inputs]
+    if not is_whole and one not in given and not (asks_unread and _has_stand_ins(forward, given, attrs)):
+        return False
+    known = {name: attrs.get(name, _UNREAD) for name in forward.attr_names}
+    specs: list[Any] = [given.get(name, _UNREAD) for name in forward.input_names]
     try:
         outputs = rule(forward.whole, specs, known)
     except Exception:
-        if all(name in schema.input_names for name in forward.input_names) and not unset:
+        if is_whole and all(name in schema.input_names for name in forward.input_names):
             raise
-        return  # of a call whose inputs are not read the forward has judged already
+        return False  # of a call whose inputs are not read the forward has judged already
     for decl, wanted in zip(forward.whole.outputs, outputs, strict=True):
         for name in (decl.name, f"d{decl.name}"):
             _check_like(forward, schema, decl.name, name, given, wanted)
+    return True
+
+
+def _has_stand_ins(forward: OpSchema, given: Given, attrs: infer.Attrs) -> bool:
+    """Whether something can stand for all that is not read: not where whether it is there may decide."""
+    inputs = all(decl.kind == "tensor" for decl in forward.inputs if decl.name not in given)
+    return inputs and all(decl.type.base in _ASKED for decl in forward.attrs if decl.name not in attrs)
 
 
 def _check_like(

@@ -59,6 +59,7 @@ class GradientInfer:
         self.one_shape = one_shape
         self.forward = forward
         self.schema = schema
+        self._asks_unread = True
         self.alike = self._alike()
         pairs = zip(self.names, self.positions, strict=True)
         asks = {spec_name(n): i for n, i in pairs if n and i is not None and self._is_unknown(n)}
@@ -116,7 +117,8 @@ class GradientInfer:
         if self.forward is not None:
             check_dtypes(self.forward[0], schema, at_hand)
             if not self.one_shape:  # where kernels are given inputs of one shape, cotangents are among them
-                check_shapes(*self.forward, schema, at_hand, attrs)
+                asks = self._asks_unread
+                self._asks_unread = check_shapes(*self.forward, schema, at_hand, attrs, asks_unread=asks)
         pairs = zip(self.names, schema.outputs, strict=True)
         inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
         if self.one_shape and self.reduces_gradients:
