@@ -27,6 +27,7 @@ from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
+from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -175,6 +176,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
         return
     check_uneven(session)
+    tell_unrefused(session)
     check_linear(session)
     check_primitives(session)
     with _whole(session):
@@ -185,6 +187,8 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
     if not is_last:
         check_gradient(session)
         put_down(session)
+        if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
+            return
         check_drawn(session)
         check_residuals(session)
         check_complex(session)
