@@ -28,6 +28,7 @@ from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
+from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -194,6 +195,7 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
 def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
     """Runs all other checks, but for those that run a gradient op with a kernel that leaves its arrays, `outside`."""
     check_uneven(session)
+    tell_unrefused(session)
     check_linear(session)
     check_primitives(session)
     with _whole(session):
@@ -208,6 +210,8 @@ def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
     elif not is_last:
         check_gradient(session)
         put_down(session)
+        if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
+            return
         check_drawn(session)
         check_residuals(session)
         check_complex(session)

@@ -267,11 +267,22 @@ def _made(case: Case) -> list[Any] | None:
         try:
             normalise.check_specs(opdef, fresh, specs)
         except OpsdkError as error:
-            rule.find_raised("infer", str(error), error)
+            _find_unlike(rule, case, error)
             return None
         case.did("infer")
         _check_open(rule, attrs, fresh)
     return results_of(opdef, fresh[0] if plan.single else tuple(fresh), inputs)
+
+
+def _find_unlike(rule: Case, case: Case, error: OpsdkError) -> None:
+    """Records that outputs are not what the infer rule says: the rule's fault, or the kernel's where others agree."""
+    reference = case.opdef.kernels.reference()
+    line = case.session.lines.get(case.session.reference(case.call).row)
+    if case.kernel is reference or line is None or "infer" not in line.checks or "infer" in line.wrong:
+        rule.find_raised("infer", str(error), error)
+        return
+    text = str(error).partition(";")[0].replace(case.opdef.subject, f"{case.opdef.subject}, kernel {case.kernel}", 1)
+    case.find_raised("infer", f"{text}; the reference gives what was expected, mend the kernel", error)
 
 
 def check_mutation(case: Case, after: list[Any]) -> None:
