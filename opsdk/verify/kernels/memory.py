@@ -71,19 +71,23 @@ def stays_in_memory(case: Case) -> bool:
         unseen = f"{opdef.name}, kernel {case.kernel}: what it reads beside its arrays is not watched, {watcher()}"
         case.session.skipped[unseen] = None
     if found.outside is not None:
-        outside = found.outside
-        message = f"expected it to stay inside its arrays at sample {case.call}, {outside.message}: {_REMEDY}"
-        case.find(
-            "bounds",
-            f"{opdef.subject}, kernel {case.kernel}: {message}",
-            at=outside.at or case.at,
-            input=outside.name,
-            index=outside.index,
-        )
+        tell_outside(case, opdef, case.call, found.outside)
         return False
     if found.left is not None:
         _tell_left(case, *found.left)
     return found.left is None
+
+
+def tell_outside(case: Case, opdef: OpDef, call: Call, outside: Outside) -> None:
+    """Finds that a case's kernel, which is of an op, leaves its arrays at a call."""
+    message = f"expected it to stay inside its arrays at sample {call}, {outside.message}: {_REMEDY}"
+    case.find(
+        "bounds",
+        f"{opdef.subject}, kernel {case.kernel}: {message}",
+        at=outside.at or case.at,
+        input=outside.name,
+        index=outside.index,
+    )
 
 
 def _tell_left(case: Case, name: str, where: np.ndarray) -> None:
