@@ -7,10 +7,8 @@ than those of the steps one after the other, a step reads what another one write
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -21,6 +19,7 @@ from opsdk.backends.numba.text import filled
 from opsdk.core.lazy import slow
 from opsdk.core.nested import each, flat, named
 from opsdk.core.origin import shorten
+from opsdk.define.identity.referents import added_as_a_whole
 from opsdk.define.identity.uncompiled import uncompiled
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -134,7 +133,8 @@ class Apart:
 
 def _arrays(frame: FrameType) -> dict[str, np.ndarray]:
     """Returns the arrays that a function holds, by name, each memory once; not those that a loop adds up as a whole."""
-    added = set(_added(frame.f_code))
+    # Of what `total += row` binds anew Numba gives each thread one of its own.
+    added = set(added_as_a_whole(frame.f_code))
     found: dict[int, tuple[str, np.ndarray]] = {}
     left = set()
     for local, held in frame.f_locals.items():
@@ -149,11 +149,3 @@ def _arrays(frame: FrameType) -> dict[str, np.ndarray]:
             if id(root) not in found or value is root:
                 found[id(root)] = (name, root)
     return {name: root for key, (name, root) in found.items() if key not in left}
-
-
-def _added(code: Any) -> Iterator[str]:
-    """Yields the names that an operator such as `+=` binds anew: of these Numba gives each thread one of its own."""
-    for step, following in pairwise(dis.get_instructions(code)):
-        is_added = step.opname.startswith("INPLACE_") or (step.opname == "BINARY_OP" and step.argrepr.endswith("="))
-        if is_added and following.opname in ("STORE_FAST", "STORE_DEREF"):
-            yield str(following.argval)
