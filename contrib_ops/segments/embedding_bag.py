@@ -229,6 +229,8 @@ def embedding_bag_samples(rng):
     for mode in MODES:
         yield opsdk.Sample(wide, input % 5, np.array([0, 7, 7]), mode=mode, reason=f"{mode}, the last bags are empty")
     yield opsdk.Sample(wide, input % 5, ragged, rng.normal(size=7), mode="sum", reason="factors, wide rows")
+    wider = rng.normal(size=(5, 131))
+    yield opsdk.Sample(wider, input % 5, ragged, mode="sum", reason="rows longer than a block of columns")
     many = np.append(np.ones(66, int), rng.integers(0, 5, 66))
     for mode in MODES:
         yield opsdk.Sample(wide, many, np.array([0, 131]), mode=mode, reason=f"{mode}, a bag of 131 rows, 66 times one")
@@ -247,6 +249,7 @@ def bags_to_table_samples(rng):
     )
     short = input.astype(np.int32), offsets.astype(np.int32)
     yield opsdk.Sample(weight, *short, rng.normal(size=(4, 3)), mode="sum", reason="int32 indices")
+    yield opsdk.Sample(rng.normal(size=(7, 40)), input, offsets, rng.normal(size=(4, 40)), reason="two shares of it")
     wide, arriving, many = rng.normal(size=(7, 67)), rng.normal(size=(4, 67)), np.append(np.ones(66, int), input)
     for mode in MODES:
         yield opsdk.Sample(wide, many, offsets, arriving, mode=mode, reason=f"{mode}, wide rows, one of them 68 times")
