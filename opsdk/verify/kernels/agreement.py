@@ -21,7 +21,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, flat, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import held
-from opsdk.verify.inputs.sampling import GREAT
+from opsdk.verify.inputs.stock import GREAT
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Case
 
