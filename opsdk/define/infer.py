@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
 from opsdk.core.nested import flat
 from opsdk.core.origin import origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
@@ -243,10 +243,11 @@ class InferFunction:
             result = self._call(values)
         except Exception as error:
             if not isinstance(error, OpsdkError):
-                where = f"{schema.subject}, infer rule at {origin_of(self.function)}"
-                attach_note(error, f"  raised in {where}")
-                if any(dim is None for spec in flat(specs) for dim in spec.shape):
+                attach_note(error, f"  raised in {schema.subject}, infer rule at {origin_of(self.function)}")
+                is_open = any(dim is None for spec in flat(specs) for dim in spec.shape)
+                if is_open and "NoneType" in str(error):  # what a rule refuses on purpose has words of its own
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
+                name_subject(error, f"{schema.subject}, infer")
             raise
         outputs = [decl for decl in self._decls if not isinstance(decl, ResidualDecl)]
         arrays = [decl for decl in self._decls if decl.kind != "object"]

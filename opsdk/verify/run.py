@@ -49,6 +49,7 @@ def verify(
     budget: int | None = None,
     raise_exception: bool = False,
     trace: bool = False,
+    thorough: bool = False,
 ) -> VerifyReport:
     """Proves an op, and the gradient ops that hang on it, or a primitive, as far as running them can.
 
@@ -66,6 +67,7 @@ def verify(
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
         trace: tells of each input's worst gradient element what each step of its judgement saw and said.
+        thorough: also makes the checks that compile kernels anew, which take seconds.
 
     Returns:
         The report.
@@ -102,7 +104,7 @@ def verify(
     given = None if samples is None else samples_given(samples)
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
-    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace) for opdef in links]
+    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace, thorough) for opdef in links]
     for session in sessions:
         is_last = is_cut and session.opdef is links[-1]
         _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)

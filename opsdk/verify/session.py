@@ -95,6 +95,7 @@ class Session:
         budget: forward calls for one derivative.
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
+        thorough: whether kernels are also run as a build of theirs that watches itself, which takes seconds.
     """
 
     opdef: OpDef
@@ -103,6 +104,7 @@ class Session:
     budget: int
     rows: Sequence[str] = ()
     trace: bool = False
+    thorough: bool = False
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     settled: list[Finding] = field(default_factory=list)

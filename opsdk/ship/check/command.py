@@ -46,11 +46,12 @@ class CheckOptions(ReportOptions):
     keyword: str = ""
     exitfirst: bool = False
     last_failed: bool = False
+    thorough: bool = False
 
     @property
-    def trace(self) -> bool:
-        """Whether the steps of each verdict are wanted."""
-        return self.verbose > 1
+    def depth(self) -> tuple[bool, bool]:
+        """`trace` and `thorough`, as `verify` has them: the steps of each verdict, and the checks that take seconds."""
+        return self.verbose > 1, self.thorough
 
 
 def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
@@ -151,7 +152,7 @@ def _ends(
                 doing(op.opdef.name)
                 ended: Checked | BaseException
                 try:
-                    ended = check_one(selection, op, options.seed, options.trace)
+                    ended = check_one(selection, op, options.seed, *options.depth)
                 except Exception as error:  # it was not verified; the other ops go on
                     ended = error
                 yield position, ended
@@ -162,7 +163,7 @@ def _in_workers(
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Yields the same from child processes, each of which loads the target anew."""
     pieces = [
-        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, _named(op), options.seed, options.trace))
+        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, _named(op), options.seed, *options.depth))
         for s, op in work
     ]
     with closing(workers.run(pieces, jobs=options.jobs or 1, timeout=options.timeout)) as ending:
@@ -216,25 +217,26 @@ def _named(op: Op) -> str:
     return f"{op.opdef.name} at {op.opdef.origin.file}:{op.opdef.origin.line}"
 
 
-def check_one(selection: Selection, op: Op, seed: int, trace: bool = False) -> Checked:
-    """Verifies one op; a finding's id is held to its kernel and check, `trace` is as for `verify`.
+def check_one(selection: Selection, op: Op, seed: int, trace: bool = False, thorough: bool = False) -> Checked:
+    """Verifies one op; a finding's id is held to its kernel and check, `trace` and `thorough` are as for `verify`.
 
     Raises:
         TargetError: the id names a kernel that the op does not have.
     """
-    return Checked.of(_verified(selection, op, seed, trace), op, selection)
+    return Checked.of(_verified(selection, op, seed, trace, thorough), op, selection)
 
 
-def _verified(selection: Selection, op: Op, seed: int, trace: bool) -> VerifyReport:
+def _verified(selection: Selection, op: Op, seed: int, trace: bool, thorough: bool) -> VerifyReport:
     is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any kernel
-    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,), trace=trace)
+    rows = () if is_whole else (selection.row,)
+    report = opsdk.verify(op, seed=seed, rows=rows, trace=trace, thorough=thorough)
     if selection.row and not report.rows:
-        rows = ", ".join(str(row) for row in op.opdef.kernels)
-        raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {rows}")
+        there = ", ".join(str(row) for row in op.opdef.kernels)
+        raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {there}")
     return restricted(report, selection)
 
 
-def check_again(text: str, named: str, seed: int, trace: bool = False) -> VerifyReport:
+def check_again(text: str, named: str, seed: int, trace: bool = False, thorough: bool = False) -> VerifyReport:
     """Verifies one op of a target in a worker, which loads the target once.
 
     Args:
@@ -242,10 +244,11 @@ def check_again(text: str, named: str, seed: int, trace: bool = False) -> Verify
         named: the op, one of those that the target names: its name, and where it is defined.
         seed: of every random choice.
         trace: as for `verify`.
+        thorough: likewise.
     """
     selection = _resolved(text)
     op = next(op for op in judged_ops(selection) if _named(op) == named)
-    return _verified(selection, op, seed, trace)
+    return _verified(selection, op, seed, trace, thorough)
 
 
 _resolved = functools.cache(resolve)

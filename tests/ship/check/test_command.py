@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.ship.check.command import judged_ops
 from opsdk.ship.check.item import items_of
@@ -191,10 +192,10 @@ def test_an_interrupt_reports_what_was_checked(run, right, wrong, monkeypatch):
 
     whole = check.check_one
 
-    def check_one(selection, op, seed, trace):
+    def check_one(selection, op, seed, *depth):
         if op.opdef.name == "bad::clamp":
             raise KeyboardInterrupt
-        return whole(selection, op, seed, trace)
+        return whole(selection, op, seed, *depth)
 
     monkeypatch.setattr(check, "check_one", check_one)
     result = run("check", "good.py", "bad.py")
@@ -402,3 +403,11 @@ def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back
     again = run("check", "own.py:logistic[cpu,float64,c]::accuracy.logistic")
     assert again.exit_code == 1, again.output
     assert "at x=0.0: 0.25 for 0.5" in again.stdout
+
+
+@pytest.mark.parametrize(("options", "asked"), [((), False), (("--thorough",), True)])
+def test_thorough_is_handed_on_to_verify(run, right, monkeypatch, options, asked):
+    whole, told = opsdk.verify, []
+    monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["thorough"]) or whole(op, **given))
+    assert run("check", *options, "good.py").exit_code == 0
+    assert told == [asked]
