@@ -153,13 +153,17 @@ def forward_of(opdef: OpDef) -> OpDef | None:
 
 
 def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
-    """Yields calls of a gradient op: the forward runs, and random cotangents enter."""
-    assert forward.grad is not None
-    rng = np.random.default_rng([seed, 7])
+    """Yields calls of a gradient op: those of the op whose gradient it is, and random cotangents."""
     try:
         calls = calls_of(forward, None, seed)
     except UnusableSamplesError:  # the forward's own report says so
         return
+    yield from derive(forward, calls, np.random.default_rng([seed, 7]))
+
+
+def derive(forward: OpDef, calls: Iterable[Call], rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls of a gradient op: the forward runs, and random cotangents enter. What it refuses is left out."""
+    assert forward.grad is not None
     for call in calls:
         wanted = flat([call.inputs[i] for i in forward.differentiable_inputs()])
         if any(array.dtype.kind == "c" for array in flat(call.inputs)) and forward.for_complex.grad is not forward.grad:
@@ -183,5 +187,3 @@ def _with_a_hole(opdef: OpDef, calls: list[Call]) -> list[Call]:
     first = lists[0][0]
     with_hole = pierced(opdef, first.inputs, 0)
     return [*calls, replace(first, inputs=with_hole, reason="a hole at 0", declared=False, extra=True)]
-
-
