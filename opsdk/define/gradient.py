@@ -315,9 +315,8 @@ def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents
     if not forward.differentiable_inputs() or not cotangents:
         raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
     unread = [name for name in getattr(forward.infer, "names", ()) if name not in schema.input_names]
-    moving = [name for name in forward.reads if name not in schema.nondifferentiable]  # not integers, not bools
-    if moving and unread:
-        residual = moving[0]
+    if forward.moving and unread:
+        residual = forward.moving[0]
         raise DefinitionError(
             f"{forward.subject}, backward: expected {schema.name} to read every input that the residual {residual!r} "
             f"may depend on, since its derivative goes to them, got no {', '.join(map(repr, unread))}; name it there, "

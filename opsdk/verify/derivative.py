@@ -16,14 +16,15 @@ from opsdk.backends.call.application import none_given
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify import gradients
+from opsdk.verify import gradients, subjects
 from opsdk.verify.asked import check_mask, check_undefined
-from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
+from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, each, flat, is_float, other, reordered
 from opsdk.verify.inputs.domains import held, ruled
 from opsdk.verify.kernels.agreement import near, same_bits
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
+from opsdk.verify.subjects import Subject
 
 _LONG = np.dtype("float64")
 _NONE = errors.ReturnError.default_code
@@ -44,8 +45,8 @@ _KINKS = 2  # conventions at kinks that are told; the rest is counted
 def check_gradient(session: Session) -> None:
     """Judges the gradient on every call, or says why there is nothing to judge."""
     opdef = session.opdef
-    if opdef.reads and opdef.grad is not None:
-        because = f"since {', '.join(opdef.reads)} depends on inputs"
+    if opdef.moving and opdef.grad is not None:
+        because = f"since {', '.join(opdef.moving)} depends on inputs"
         session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
         return
     by_body = opdef.is_composite and opdef.gradient_of is None
@@ -92,10 +93,10 @@ def _judge(session: Session, call: Call) -> None:
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
         case = session.reference(call)
-        judge_case(case, "vjp", gradients.first_order(opdef, call, None))
+        judge_case(case, "vjp", subjects.first_order(opdef, call, None))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
-            judge_second(case, gradients.second_order(opdef, call, cotangents))
+            judge_second(case, subjects.second_order(opdef, call, cotangents))
         return
     for case in cases_of(session, call):
         if not _is_well_formed(case, outputs, cotangents):
@@ -111,7 +112,7 @@ def _judge(session: Session, call: Call) -> None:
         is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
         # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
         is_derived = opdef.gradient_of is not None and callable(opdef.rule)
-        subject = gradients.first_order(opdef, case.call, case.kernel)
+        subject = subjects.first_order(opdef, case.call, case.kernel)
         judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
         gradient = opdef.grad.op.opdef
@@ -121,10 +122,10 @@ def _judge(session: Session, call: Call) -> None:
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
         elif gradient.grad is None and not gradient.is_composite:
-            what = f"reads the residual {', '.join(gradient.reads)}" if gradient.reads else "is opaque NumPy code"
+            what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
-            judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
+            judge_second(gradient_case(session, None, call), subjects.second_order(opdef, call, cotangents))
 
 
 def _tell_moving(session: Session, call: Call, outputs: Any) -> None:
@@ -243,7 +244,7 @@ def _judge_declared(session: Session, call: Call) -> None:
     opdef = session.opdef
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     if any(map(is_float, flat(call.inputs))) and any(map(is_float, flat(outputs))):
-        judge_case(session.reference(call), "nondifferentiable", gradients.no_gradient(opdef, call))
+        judge_case(session.reference(call), "nondifferentiable", subjects.no_gradient(opdef, call))
 
 
 def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None:
@@ -254,7 +255,7 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
         try:
             # The second order repeats the formulas of the first; other sizes come with the samples.
             is_varied = vary and check != "vjp2" and not call.extra
-            moving = gradients.without_constants(case.opdef, subject)
+            moving = subjects.without_constants(case.opdef, subject)
             report = ask(case, check, moving, vary=("values",) if is_varied else False)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):

@@ -16,6 +16,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
+from opsdk.verify.blame import put_down, suspect_kernels
 from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
@@ -107,6 +108,7 @@ def verify(
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
     sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace, thorough) for opdef in links]
     for session in sessions:
+        session.suspects = sessions[0].suspects
         is_last = is_cut and session.opdef is links[-1]
         _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
     report = _report(sessions, start)
@@ -182,8 +184,10 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         check_layouts(session)
     check_whole_numbers(session)
     check_broadcasting(session)
+    suspect_kernels(session)
     if not is_last:
         check_gradient(session)
+        put_down(session)
         check_drawn(session)
         check_residuals(session)
         check_complex(session)

@@ -46,7 +46,7 @@ _lock, _unlock = external1("pthread_mutex_lock"), external1("pthread_mutex_unloc
 _wait, _broadcast = external2("pthread_cond_wait"), external1("pthread_cond_broadcast")
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _take_pieces(control: int) -> None:
     entry, pointers = atomic_load(control + ENTRY), atomic_load(control + POINTERS)
     sizes, attrs = atomic_load(control + SIZES), atomic_load(control + ATTRS)
@@ -59,7 +59,7 @@ def _take_pieces(control: int) -> None:
         start = atomic_add(control + NEXT, grain)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _workers(present: int) -> int:
     return present & np.int64(OPEN - 1)
 

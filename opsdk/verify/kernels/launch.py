@@ -17,7 +17,7 @@ from opsdk.backends.call import first_call
 from opsdk.backends.call.arrays import array_key, with_mutated
 from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
-from opsdk.core.errors import DTypeError
+from opsdk.core.errors import AliasError, DTypeError, OpsdkError
 from opsdk.core.origin import origin_of
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
@@ -118,6 +118,13 @@ def results_of(opdef: OpDef, made: Any, inputs: Values) -> list[Any]:
 def _arrays(opdef: OpDef, outputs: Sequence[Any]) -> list[Any]:
     """Returns the outputs with None for objects of Python, which nobody can compare."""
     return [None if d.kind == OBJECT else v for d, v in zip(opdef.schema.outputs, outputs, strict=True)]
+
+
+def refusing(error: OpsdkError) -> str:
+    """Returns the check that a refusal of what a kernel returned is a finding of."""
+    if isinstance(error, AliasError):
+        return "alias"
+    return "infer" if "expected a NumPy array" not in str(error) else "runs"
 
 
 def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
