@@ -23,6 +23,7 @@ from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
+from opsdk.verify.kernels.coverage import check_coverage
 from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
@@ -174,6 +175,7 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
             check_branches(session)
             if not session.findings:
                 check_elsewhere(session)
+                check_coverage(session)
     session.drop_doubtful_calls()
     if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
         return

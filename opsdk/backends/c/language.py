@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,12 @@ class CffiC(Language):
     ) -> list[Any] | None:
         """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
         return slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
+
+    def unreached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[tuple[str, int]]:
+        """Runs a build of the source that counts lines, by gcov."""
+        return slow("opsdk.backends.c.coverage").unreached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

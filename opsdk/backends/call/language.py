@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.lines import Lines, codes_of
 from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.random import Draw, Generator
@@ -127,6 +128,22 @@ class Language(Notation):
         """
         return None
 
+    # Any: one entry per input, an array, a list of arrays or None; attribute values.
+    def unreached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[tuple[str, int]] | None:
+        """Returns file and line of all code of a kernel that no call reaches; None where nobody can tell.
+
+        Args:
+            opdef: the op.
+            kernel: the kernel.
+            calls: copies of inputs, which may be changed, and all attributes; of calls that the kernel takes.
+
+        Raises:
+            OpsdkError: the lines cannot be counted here.
+        """
+        return None
+
     # Any: attribute values.
     def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
         """Checks what a C function asks of a call beside its dtypes; whoever asks for one again is checked again."""
@@ -180,6 +197,16 @@ class PyFunc(Language):
             return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
 
         return launch
+
+    def unreached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[tuple[str, int]] | None:
+        """Runs the function under a tracer of lines."""
+        lines, run = Lines(codes_of(kernel.source)), self.compile(opdef, kernel)
+        with lines.watching():
+            for inputs, attrs in calls:
+                run(*inputs, **attrs)
+        return lines.unreached()
 
 
 class Unread(Language):

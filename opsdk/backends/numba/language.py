@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, NativeEntry, register_language
@@ -54,6 +54,12 @@ class NumbaCPU(Language):
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
         return slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+
+    def unreached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[tuple[str, int]] | None:
+        """Runs the Python text of the kernel, and of what it calls, under a tracer of lines."""
+        return slow("opsdk.backends.numba.text").unreached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

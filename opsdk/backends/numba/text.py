@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
+from opsdk.backends.call.lines import Lines, codes_of
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
 from opsdk.core.lazy import slow
@@ -62,3 +64,15 @@ def _filled(
     with np.errstate(all="ignore"):
         returned = function(*[values[name] for name in kernel.parameters])
     return made if room is None else room.results(returned)
+
+
+def unreached_lines(
+    opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+) -> list[tuple[str, int]] | None:
+    """Returns file and line of all code of a kernel, and of what it calls by name, that no call reaches."""
+    lines = Lines(codes_of(kernel.source))
+    with lines.watching():
+        for inputs, attrs in calls:
+            with suppress(Exception):  # what only the compiler understands
+                run_text(opdef, kernel, inputs, attrs, 0)
+    return lines.unreached()

@@ -5,6 +5,7 @@ Axes of one length change together, as far as a sample tells that they belong to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,7 +63,7 @@ def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rn
     found: list[Call] = []
     for base in bases(calls):
         for change in _changes(lengths_of(base), beyond):
-            made = resized(opdef, base, change, rng)
+            made = resized(opdef, base, _fitting(base, change), rng)
             if made is not None and _shapes(made) not in seen:
                 seen.add(_shapes(made))
                 found.append(made)
@@ -81,16 +82,25 @@ def _changes(lengths: Sequence[int], beyond: Sequence[int]) -> Iterator[dict[int
         yield from (dict.fromkeys(lengths, new) for new in (3, 1))
 
 
+def _fitting(call: Call, change: dict[int, int]) -> dict[int, int]:
+    """Returns new lengths; where there were too many elements, all other axes get length 1."""
+    shapes = [array.shape for array in flat(call.inputs)]
+    if _count(shapes, change) <= _MOST:
+        return change
+    return {old: change.get(old, 1) for shape in shapes for old in shape if old > 1}
+
+
+def _count(shapes: Sequence[tuple[int, ...]], change: Mapping[int, int]) -> int:
+    return sum(math.prod(change.get(old, old) for old in shape) for shape in shapes)
+
+
 def resized(opdef: OpDef, call: Call, change: Mapping[int, int], rng: np.random.Generator) -> Call | None:
     """Returns a call with axes of other lengths; None where its domain has none, or there would be too many elements.
 
     What is added repeats what is there, each number of it a little moved.
     """
 
-    def length(old: int) -> int:
-        return change.get(old, old)
-
-    if sum(int(np.prod([*map(length, array.shape)])) for array in flat(call.inputs)) > _MOST:
+    if _count([array.shape for array in flat(call.inputs)], change) > _MOST:
         return None
     inputs = each(call.inputs, lambda array: _resized(array, change, rng))
     text = ", ".join(f"{new} for {old}" for old, new in change.items())

@@ -59,6 +59,11 @@ def test_a_call_of_too_many_elements_is_not_made_longer(rng):
     assert resized(op_of("x"), Call([np.ones((3, 5000))], {}), {3: 19}, rng) is None
 
 
+def test_where_an_axis_gets_too_long_for_the_others_those_get_length_one(rng):
+    calls = resized_calls(op_of("x"), [Call([np.ones((4, 7, 7))], {})], (131,), rng)
+    assert ((1, 131, 131),) in shapes(calls)
+
+
 def test_calls_of_different_forms_are_changed_each(rng):
     x, scale = rng.normal(size=(3, 5)), rng.normal(size=5)
     calls = [Call([x, None], {}), Call([x, scale], {}), Call([x[:2], scale], {})]
