@@ -99,7 +99,6 @@ def resized(opdef: OpDef, call: Call, change: Mapping[int, int], rng: np.random.
 
     What is added repeats what is there, each number of it a little moved.
     """
-
     if _count([array.shape for array in flat(call.inputs)], change) > _MOST:
         return None
     inputs = each(call.inputs, lambda array: _resized(array, change, rng))
