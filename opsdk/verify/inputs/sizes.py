@@ -122,7 +122,7 @@ def _resized(array: np.ndarray, change: Mapping[int, int], rng: np.random.Genera
             if new <= most <= old:
                 made = np.minimum(made, max(new - (most < old), 0)).astype(array.dtype)
     if is_inexact(array) and made.size > array.size:
-        made = perturb_within(made, 0.25, rng)
+        made = perturb_within(made, 0.25, rng).astype(array.dtype)
     return np.ascontiguousarray(made).reshape(made.shape)
 
 
