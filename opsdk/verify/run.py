@@ -23,7 +23,7 @@ from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
-from opsdk.verify.kernels.coverage import check_coverage
+from opsdk.verify.kernels.coverage import check_coverage, tell_coverage
 from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
@@ -112,6 +112,7 @@ def verify(
         session.suspects = sessions[0].suspects
         is_last = is_cut and session.opdef is links[-1]
         _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
+    tell_coverage(sessions)
     report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()

@@ -1,4 +1,4 @@
-"""Coverage of C kernels: the lines of a source that no call reached, as a build of it with gcov counts them.
+"""Coverage of C kernels: which lines of a source calls reached, as a build of it with gcov counts them.
 
 A compiler counts a macro as one line. One whose text goes over several lines, and which stands alone on a line of the
 source, as where functions are written once for several dtypes, is put there by hand, with its own lines.
@@ -36,8 +36,8 @@ _OWN = Path(__file__).parent
 Calls = Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
 
 
-def unreached_lines(opdef: OpDef, kernel: Kernel, calls: Calls) -> list[tuple[str, int]]:
-    """Returns file and line of all code of a kernel that none of the calls reached.
+def reached_lines(opdef: OpDef, kernel: Kernel, calls: Calls) -> dict[tuple[str, int], bool]:
+    """Returns by file and line of the code of a kernel whether a call reached it, of functions that were entered.
 
     Args:
         opdef: the op.
@@ -101,8 +101,8 @@ def _substituted(line: str, values: Mapping[str, str]) -> str:
     return replaced.replace("\0", "")
 
 
-def _read(job: Job, folder: Path) -> list[tuple[str, int]]:
-    """Returns the lines without a count in functions that were entered; one that is of several has the most of them."""
+def _read(job: Job, folder: Path) -> dict[tuple[str, int], bool]:
+    """Returns which lines have a count, in functions that were entered; of several it is enough that one has."""
     notes = [str(path) for path in folder.glob("*.gcno")]
     done = slow("subprocess").run(
         [_READER, "--json-format", "--stdout", *notes], cwd=folder, capture_output=True, text=True, check=False
@@ -122,4 +122,4 @@ def _read(job: Job, folder: Path) -> list[tuple[str, int]]:
         raise CompileError(
             f"{job.subject}: expected counts of lines that {_READER} can read, got {said}; use gcc and its own"
         )
-    return sorted(at for at, count in counts.items() if not count)
+    return {at: count > 0 for at, count in sorted(counts.items())}

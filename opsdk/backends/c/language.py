@@ -73,11 +73,11 @@ class CffiC(Language):
         """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
         return slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
 
-    def unreached(
+    def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[tuple[str, int]]:
+    ) -> dict[tuple[str, int], bool]:
         """Runs a build of the source that counts lines, by gcov."""
-        return slow("opsdk.backends.c.coverage").unreached_lines(opdef, kernel, calls)
+        return slow("opsdk.backends.c.coverage").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

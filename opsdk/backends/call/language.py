@@ -129,10 +129,12 @@ class Language(Notation):
         return None
 
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
-    def unreached(
+    def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[tuple[str, int]] | None:
-        """Returns file and line of all code of a kernel that no call reaches; None where nobody can tell.
+    ) -> dict[tuple[str, int], bool] | None:
+        """Returns by file and line of all code of a kernel whether a call reaches it; None where nobody can tell.
+
+        Functions that none enters are not among it: the line that calls them is.
 
         Args:
             opdef: the op.
@@ -198,15 +200,15 @@ class PyFunc(Language):
 
         return launch
 
-    def unreached(
+    def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[tuple[str, int]] | None:
+    ) -> dict[tuple[str, int], bool] | None:
         """Runs the function under a tracer of lines."""
         lines, run = Lines(codes_of(kernel.source)), self.compile(opdef, kernel)
         with lines.watching():
             for inputs, attrs in calls:
                 run(*inputs, **attrs)
-        return lines.unreached()
+        return lines.reached()
 
 
 class Unread(Language):

@@ -1,4 +1,4 @@
-"""Lines of Python functions that no run reached. A function that none entered is told by the line that calls it."""
+"""Lines of Python functions, and which of them runs reached."""
 
 from __future__ import annotations
 
@@ -43,12 +43,10 @@ class Lines:
         finally:
             sys.settrace(before)
 
-    def unreached(self) -> list[tuple[str, int]] | None:
-        """Returns file and line of all code that was not reached in functions that were entered; None if none was."""
-        if not self._entered:
-            return None
+    def reached(self) -> dict[tuple[str, int], bool] | None:
+        """Returns by file and line whether code was reached, of functions that were entered; None if none was."""
         lines = {(code.co_filename, line) for code in self._entered for line in _numbers(code)}
-        return sorted(lines - self._reached)
+        return {line: line in self._reached for line in sorted(lines)} or None
 
     # Any: what a trace function gets, and gives.
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:

@@ -55,11 +55,11 @@ class NumbaCPU(Language):
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
         return slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
 
-    def unreached(
+    def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> list[tuple[str, int]] | None:
+    ) -> dict[tuple[str, int], bool] | None:
         """Runs the Python text of the kernel, and of what it calls, under a tracer of lines."""
-        return slow("opsdk.backends.numba.text").unreached_lines(opdef, kernel, calls)
+        return slow("opsdk.backends.numba.text").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -66,13 +66,13 @@ def _filled(
     return made if room is None else room.results(returned)
 
 
-def unreached_lines(
+def reached_lines(
     opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-) -> list[tuple[str, int]] | None:
-    """Returns file and line of all code of a kernel, and of what it calls by name, that no call reaches."""
+) -> dict[tuple[str, int], bool] | None:
+    """Returns by file and line of the code of a kernel, and of what it calls by name, whether a call reaches it."""
     lines = Lines(codes_of(kernel.source))
     with lines.watching():
         for inputs, attrs in calls:
             with suppress(Exception):  # what only the compiler understands
                 run_text(opdef, kernel, inputs, attrs, 0)
-    return lines.unreached()
+    return lines.reached()

@@ -32,7 +32,7 @@ Line = tuple[str, int]
 
 
 def check_coverage(session: Session) -> None:
-    """Says which lines of an author's kernels no call reached; nothing unless the check is thorough."""
+    """Counts which lines of an author's kernels calls reach; nothing unless the check is thorough."""
     opdef = session.opdef
     reference = opdef.kernels.reference()
     if not session.thorough or opdef.schema.namespace == "opsdk" or reference is None:
@@ -45,7 +45,7 @@ def check_coverage(session: Session) -> None:
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         calls = list(_taken(session, others))
         for kernel in others:
-            _tell(session, kernel, calls)
+            _count(session, kernel, calls)
 
 
 def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
@@ -61,27 +61,44 @@ def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
             continue
 
 
-def _tell(session: Session, kernel: Kernel, calls: Sequence[Call]) -> None:
+def _count(session: Session, kernel: Kernel, calls: Sequence[Call]) -> None:
     opdef = session.opdef
     name = f"{opdef.name}, {kernel.language} kernel"
+    because = f"nothing here counts those of {kernel.language}"
     try:
-        left = language_of(kernel).unreached(opdef, kernel, _given(session, kernel, calls))
+        counted = language_of(kernel).reached(opdef, kernel, _given(session, kernel, calls))
     except OpsdkError as error:
-        session.skipped[f"{name}: lines not counted, {error}"] = None
-        return
+        counted, because = None, str(error)
     except Exception as error:
-        session.skipped[f"{name}: lines not counted, {said(error)}"] = None
-        return
-    if left is None:
-        session.skipped[f"{name}: lines not counted, nothing here counts those of {kernel.language}"] = None
-        return
+        counted, because = None, said(error)
+    if counted is None:
+        session.skipped[f"{name}: lines not counted, {because}"] = None
+    else:
+        session.counted[name] = counted
+
+
+def tell_coverage(sessions: Sequence[Session]) -> None:
+    """Says which lines no call of an op, or of its gradient ops, reached: what several share needs one of them."""
+    reached = {
+        line
+        for session in sessions
+        for counted in session.counted.values()
+        for line, is_met in counted.items()
+        if is_met
+    }
+    for session in sessions:
+        for name, counted in session.counted.items():
+            _tell(session, name, [line for line in counted if line not in reached])
+
+
+def _tell(session: Session, name: str, left: Sequence[Line]) -> None:
     unsaid: list[str] = []
     for run in _runs(left):
         reason = _reason(run[0])
         if reason:
-            session.notes[f"{name}: no call reached {_named([run])}, {reason}"] = None
+            session.notes[f"{name}: no call reached {_named(run)}, {reason}"] = None
         else:
-            unsaid.append(_named([run]))
+            unsaid.append(_named(run))
     if unsaid:
         session.warn(
             f"{name}: no call reached {', '.join(unsaid)}; give a sample that does, or say why it is well in a "
@@ -128,10 +145,7 @@ def _reason(line: Line) -> str:
     return ""
 
 
-def _named(runs: Iterable[Sequence[Line]]) -> str:
-    parts = []
-    for run in runs:
-        (file, first), (_, last) = run[0], run[-1]
-        place = f"{shorten(file) if Path(file).is_file() else file}:{first}"
-        parts.append(f"{place}-{last}" if last > first else place)
-    return ", ".join(parts)
+def _named(run: Sequence[Line]) -> str:
+    (file, first), (_, last) = run[0], run[-1]
+    place = f"{shorten(file) if Path(file).is_file() else file}:{first}"
+    return f"{place}-{last}" if last > first else place

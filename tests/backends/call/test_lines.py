@@ -22,20 +22,20 @@ def function(x):
     return never(total)
 
 
-def relative(found):
+def left(lines):
     first = function.__code__.co_firstlineno
-    return [line - first for _, line in found]
+    return [line - first for (_, line), is_reached in lines.reached().items() if not is_reached]
 
 
 def test_lines_that_no_run_reached_are_told_and_functions_that_none_entered_are_not():
     lines = Lines([each.__code__ for each in (function, helper, never)])
-    assert lines.unreached() is None
+    assert lines.reached() is None
     with lines.watching():
         function(1)
-    assert relative(lines.unreached()) == [3, 4, 6]
+    assert left(lines) == [3, 4, 6]
     with lines.watching():
         function(0)
-    assert lines.unreached() == []
+    assert left(lines) == []
 
 
 def test_whoever_traced_before_traces_again():

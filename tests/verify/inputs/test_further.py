@@ -20,3 +20,18 @@ def test_a_gradient_op_is_called_with_outputs_of_its_op_at_other_sizes_and_value
             np.testing.assert_array_equal(np.exp(x), y)
         assert dy.shape == x.shape
     assert {"values: great", "values: one nan", "values: every value twice"} <= {call.reason for call in calls}
+
+
+def test_integers_get_other_dtypes_that_hold_them(define):
+    @opsdk.op("planted::f(Tensor x, Tensor<int> i) -> Tensor y")
+    def taken(x, i):
+        return x
+
+    @taken.samples
+    def samples(rng):
+        yield opsdk.Sample(rng.normal(size=3), np.array([0, -2]), reason="from the end")
+
+    calls = further_calls(taken.opdef, calls_of(taken.opdef, None, 0), 0, ())
+    found = [call.inputs[1] for call in calls if call.reason.startswith("integers")]
+    assert [array.dtype for array in found] == [np.int32, np.int16]
+    assert all(array.tolist() == [0, -2] for array in found)

@@ -61,6 +61,32 @@ def test_where_every_line_was_reached_it_is_said(define):
     assert told(doubled(define, plain)) == ["planted::f, numba kernel: every line was reached"]
 
 
+def shared(x, is_turned):
+    if is_turned:
+        return -x
+    return x
+
+
+compiled = numba.njit(shared)
+
+
+def test_a_line_that_only_the_gradients_kernel_reaches_is_no_gap_of_the_ops(define):
+    op = define(lambda x: 2 * x, lambda dy: 2 * dy)
+
+    @op.kernel("cpu", language="numba", contiguous=True)
+    def forward(x, y):
+        for i in range(x.size):
+            y.flat[i] = 2 * compiled(x.flat[i], False)
+
+    @op.grad.kernel("cpu", language="numba", contiguous=True)
+    def backward(dy, dx):
+        for i in range(dy.size):
+            dx.flat[i] = -2 * compiled(dy.flat[i], True)
+
+    assert all(text.endswith("numba kernel: every line was reached") for text in told(op))
+    assert len(told(op)) == 2
+
+
 C = "int32_t f_f64(const DLTensor *x, DLTensor *y) {{ {0} return 0; }}"
 LOOP = "for (int64_t i = 0; i < opsdk_size(x); ++i) OPSDK_DATA(double, y)[i] = OPSDK_DATA(const double, x)[i] * 2;"
 
