@@ -13,24 +13,25 @@ import numpy as np
 
 import gradcheck
 from gradcheck.model.dtypes import resolution
-from opsdk.backends.call.application import none_given
+from opsdk.backends.call.buffers import infer
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients, subjects
-from opsdk.verify.asked import check_mask, check_undefined
+from opsdk.verify.form import is_well_formed, leaves_its_arrays
 from opsdk.verify.gradients import carried, carriers, rule_of, wanted
-from opsdk.verify.inputs.calls import Call, each, flat, is_float, other, reordered
-from opsdk.verify.inputs.domains import held, ruled
+from opsdk.verify.inputs.calls import Call, each, flat, is_float
+from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.special import special_calls
-from opsdk.verify.kernels.agreement import near, same_bits
+from opsdk.verify.kernels.agreement import near
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
 
 _LONG = np.dtype("float64")
 _NONE = errors.ReturnError.default_code
-_UNDECLARED = "None that was not declared"
 _CODES = {
     "gradient count": errors.ArityError.default_code,
     "gradient shape": errors.ShapeError.default_code,
@@ -63,7 +64,7 @@ def check_gradient(session: Session) -> None:
         elif asked and carriers(opdef) and opdef.gradient_of is None:
             session.warn(f"{opdef.name}: no backward declared")
             session.lacks_backward = True
-        elif asked and opdef.gradient_of is None:
+        elif opdef.gradient_of is None and not carriers(opdef) and any(map(is_float, flat(call.inputs))):
             names = ", ".join(opdef.schema.output_names)
             session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
         elif opdef.gradient_of is None and opdef.schema.mutated_inputs:
@@ -98,16 +99,18 @@ def _say_not_judged(session: Session, call: Call, what: str) -> None:
     """Says of a complex call why its gradient is not judged, where it is refused; else it is judged by itself."""
     opdef = session.opdef
     if opdef.for_complex.refusal:
-        session.skipped[f"{opdef.name}, gradient at {call}: complex {what} are not judged, as they are refused"] = None
+        because = opdef.for_complex.refusal.rpartition("got complex ones: ")[2]
+        told = f"{opdef.name}, gradient at {call}: complex {what} are not judged, as they are refused: {because}"
+        session.skipped[told] = None
 
 
 def _judge(session: Session, call: Call) -> None:
     opdef, traits = session.opdef, session.opdef.traits
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
-    if not any(map(is_float, carried(opdef, outputs))):
-        return
     if any(array.dtype.kind == "c" for array in carried(opdef, outputs)):
         _say_not_judged(session, call, "outputs")
+        return
+    if not any(map(is_float, carried(opdef, outputs))):
         return
     _tell_moving(session, call, outputs)
     cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
@@ -120,7 +123,7 @@ def _judge(session: Session, call: Call) -> None:
             judge_second(case, subjects.second_order(opdef, call, cotangents))
         return
     for case in cases_of(session, call):
-        if not _is_well_formed(case, outputs, cotangents):
+        if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
             continue
         if traits.surrogate is True:
             session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
@@ -135,7 +138,7 @@ def _judge(session: Session, call: Call) -> None:
         is_derived = opdef.gradient_of is not None and callable(opdef.rule)
         subject = subjects.first_order(opdef, case.call, case.kernel)
         judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
-    if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
+    if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):
             session.notes[
@@ -191,58 +194,6 @@ def gradient_case(session: Session, kernel: Kernel | None, call: Call) -> Case:
     return replace(case, at=f"{case.at}, {gradient.schema.name}", kernel=kernel or case.kernel)
 
 
-def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
-    """Runs the rule once and checks what gradcheck does not know of: Nones, masks, cotangents that nobody sent."""
-    opdef, call = case.opdef, case.call
-    if case.kernel.key.dtype is not None:
-        return True  # gradcheck casts for such a kernel; the form is that of the other kernels
-    try:
-        given = gradients.by_rule(opdef, case.kernel, call, outputs, cotangents)
-    except KernelNotFoundError as error:
-        case.session.skipped[f"{opdef.name}[{case.row}], gradient: {error}"] = None
-        return False
-    except Exception as error:
-        unlike = f"{opdef.subject}, backward: sample {call} expected gradients, raised {said(error)}"
-        case.find_raised("vjp", str(error) if isinstance(error, errors.OpsdkError) else unlike, error)
-        return False
-    for missing in gradients.undeclared_none(opdef, call, given):
-        message = none_given(opdef, rule_of(opdef), missing)
-        case.find(f"vjp.{missing}", message, input=missing, code=_NONE, cause=_UNDECLARED)
-        return False
-    if not _keeps_nothing(case, outputs, cotangents):
-        return False
-    check_mask(case, outputs, cotangents, given)
-    check_undefined(case, outputs, cotangents)
-    return True
-
-
-def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
-    """Whether a gradient is the same after another call of the op: what is kept between calls is of the last one.
-
-    Of residuals, which belong to a call, `check_residuals` asks the same.
-    """
-    opdef, call = case.opdef, case.call
-    if rule_of(opdef).saves("residual") or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
-        return True
-    runs = []
-    beside = replace(call, inputs=each(call.inputs, other if ruled(opdef) else reordered))
-    for holding in (lambda: call, lambda: held(opdef, beside)):
-        for kernel in (opdef.kernels.reference(), None):  # and what a runtime would take
-            with suppress(Exception):  # other values may be no call of the op
-                launch(opdef, kernel, holding().inputs, call.attrs)
-        runs.append(gradients.by_rule(opdef, case.kernel, call, outputs, cotangents))
-    for i in rule_of(opdef).wrt:
-        if not all(map(same_bits, flat([runs[0][i]]), flat([runs[1][i]]))):
-            name = opdef.schema.input_names[i]
-            message = (
-                f"{opdef.subject}, gradient of {name!r}: expected the same after another call of the op, got another; "
-                "name in the backward what it reads, and keep nothing between calls"
-            )
-            case.find(f"repeats.d{name}", message, input=name)
-            return False
-    return True
-
-
 def judge_second(case: Case, subject: Subject) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
@@ -288,7 +239,7 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
     if seen < 1.0:  # else nothing was seen but errors larger than the gradient
         line.sees = max(line.sees or 0.0, seen)
     session.notes.update(dict.fromkeys(f"{name}, kink {kink}" for kink in report.coverage.kinks[:_KINKS]))
-    if report.verdict == "inconclusive":
+    if report.verdict == "inconclusive" or report.coverage.inconclusive:
         reasons = "; ".join(f"{count} elements, {reason}" for reason, count in report.coverage.inconclusive)
         unsure = session.skipped if call.extra else session.inconclusive
         unsure[f"{name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
@@ -307,19 +258,33 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
     session.tested += report.coverage.tested
     if report.coverage.accuracy:
         session.keep_error(check, report.coverage.largest_error)
+    told: set[str | None] = set()
     for finding in report.findings:
         if finding.check in _BY_BITS and not case.opdef.traits.deterministic:
             continue  # that it gives other bits is declared
+        if finding.check == "output shape" and _is_open(case):
+            what = "elements beside which the values decide another size"
+            session.inconclusive[f"{case.opdef.name}, {check} at {case.call}: {what}, {finding.message}"] = None
+            continue
         if not case.call.is_far:
             case.line.worst = max(case.line.worst or 0.0, _relative(finding))
         second = "" if check not in ("vjp2", "complex2") else ", gradient of its gradient"
+        kind = finding.check.replace(" ", "-").removeprefix("vjp-")
+        also = f".{kind}" if finding.input in told else ""  # a wrong dtype hides no wrong number
+        told.add(finding.input)
         case.find(
-            f"{check}.{finding.input or finding.check.replace(' ', '-').removeprefix('vjp-')}",
+            f"{check}.{f'{finding.input}{also}' if finding.input else kind}",
             f"{case.opdef.subject}{second}, {finding.message}",
             code=_CODES.get(finding.check, errors.GradcheckError.default_code),
             **{name: value for name, value in vars(finding).items() if name not in ("check", "message", "repro")},
         )
     return report
+
+
+def _is_open(case: Case) -> bool:
+    """Whether the infer rule leaves a size of an output to the values: where it jumps there is no derivative."""
+    specs = flat(infer(case.opdef, case.call.inputs, complete_attrs(case.opdef, case.call.attrs)))
+    return any(None in spec.shape for spec in specs if isinstance(spec, TensorSpec))
 
 
 def _relative(finding: gradcheck.Finding) -> float:

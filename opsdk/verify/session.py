@@ -170,6 +170,11 @@ class Session:
                 f"largest element, the largest error met is {error:.1e}"
             ] = None
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether its kernels run on its calls as they should, so that there is something to judge."""
+        return not self.has("samples", "runs", "bounds", "mutation", "alias", "infer")
+
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""
         return any(kind_of(finding.check) in checks for finding in self.findings.values())

@@ -19,6 +19,7 @@ from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
 from opsdk.backends.native import intrinsics
+from opsdk.backends.vmath.jit import enabled
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.define.identity.referents import with_inner
 
@@ -75,6 +76,7 @@ def wide(features: str) -> str:
 
 
 @global_compiler_lock
+@enabled()
 def compile_object(name: str, exports: Sequence[Export]) -> bytes:
     """Returns the object file that holds the symbols."""
     typing_context = cpu_target.typing_context

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import float32, int32, int64, njit, types, uint16
+from numba import float32, int32, int64, types, uint16
 
 from opsdk.backends.native.elementwise_source import TILE
 from opsdk.backends.vmath.instructions import Lowering, instruction
+from opsdk.backends.vmath.jit import njit
 
 _BYTE_POINTER = ir.IntType(8).as_pointer()
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

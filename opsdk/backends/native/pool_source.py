@@ -20,7 +20,7 @@ Imported only when something has to be compiled, since it imports Numba.
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, njit, types
+from numba import int32, int64, types
 
 from opsdk.backends.native.compiler import Export
 from opsdk.backends.native.intrinsics import (
@@ -32,6 +32,7 @@ from opsdk.backends.native.intrinsics import (
     external2,
     pause,
 )
+from opsdk.backends.vmath.jit import njit
 
 # The control block: offsets in bytes. What several threads write stands on cache lines of its own.
 BUSY, GENERATION, NEXT, PRESENT, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320

@@ -12,10 +12,11 @@ the item size; per operand the strides in bytes; per operand 1 where it is conti
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int8, int16, int32, int64, njit, types
+from numba import float64, int8, int16, int32, int64, types
 
 from opsdk.backends.native.compiler import Export
 from opsdk.backends.native.intrinsics import address_of, call_entry, pointer_to, stack
+from opsdk.backends.vmath.jit import njit
 
 TILE = 512  # elements; 16 operands of 8 bytes are 64 KiB of stack
 LONG_ROW = 256  # rows at least this long are walked in place where their elements stand side by side

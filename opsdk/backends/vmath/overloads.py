@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from opsdk.backends.vmath.draws import bodies, is_whole
+from opsdk.backends.vmath.jit import njit
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.core.once import once
 from opsdk.expr import vmath

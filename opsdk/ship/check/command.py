@@ -17,6 +17,7 @@ from gradcheck.run.stacks import innermost
 from gradcheck.run.supervised import doing, must_work_apart
 from opsdk.backends.call.language import language_of
 from opsdk.core.errors import TargetError
+from opsdk.core.origin import shorten
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.check.last_failed import failed_last, remember
 from opsdk.ship.check.report import ReportOptions, publish, status
@@ -182,13 +183,19 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
     if outcome.kind == "late":
         unsure = f"{name}: {outcome.message}; a larger --timeout gives it more"
         return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
+    place, ended = innermost(outcome.stack), outcome.message
+    if " kernel (" not in place and (kernels := _kernels_that_may_crash(op)):
+        # Memory that a kernel spoilt shows wherever it is used next: in code of the op, or of whoever runs it.
+        after, is_own = " or ".join(kernels), any(f"({shorten(each.origin.file)}:" in place for each in chain(op.opdef))
+        ended = f"{ended}, after {after}" if is_own else f"{ended.removesuffix(f' in {place}')} in, or after, {after}"
+        place = place if is_own else kernels[0]
     finding = Finding(
         _CRASH,
-        f"{op.opdef.subject}: expected its kernels to return or raise, {outcome.message}",
+        f"{op.opdef.subject}: expected its kernels to return or raise, {ended}",
         id=f"{name}[{_EVERY}]::{_CRASH}",
         op=name,
         row=_EVERY,
-        at=innermost(outcome.stack) or str(op.opdef.origin),
+        at=place or str(op.opdef.origin),
         code=_CODE,
     )
     told = tuple(f"{name}, {note}" for note in outcome.notes)
@@ -197,7 +204,16 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
 
 def _may_crash(op: Op) -> bool:
     """Whether an op or one of its gradient ops has a kernel, such as one in C, that may end the process it runs in."""
-    return any(language_of(row).may_crash for opdef in chain(op.opdef) for row in opdef.kernels)
+    return bool(_kernels_that_may_crash(op))
+
+
+def _kernels_that_may_crash(op: Op) -> list[str]:
+    """Returns those kernels as stacks name them, each once."""
+    kernels = [
+        (opdef, kernel) for opdef in chain(op.opdef) for kernel in opdef.kernels if language_of(kernel).may_crash
+    ]
+    names = (f"{opdef.schema.name}, {kernel.language} kernel ({kernel.origin})" for opdef, kernel in kernels)
+    return list(dict.fromkeys(names))
 
 
 def judged_ops(selection: Selection) -> list[Op]:

@@ -320,6 +320,30 @@ def test_an_op_with_a_note_fails_under_strict(run, here, options, status):
     assert ("failed by --strict: plain::root has a note" in result.stdout) == bool(options)
 
 
+STAIRS = """\
+import numpy as np
+import opsdk
+
+
+@opsdk.op
+def stair(x):
+    return np.round(x * 1e9) * 1e-9
+
+
+stair.backward(lambda dy: dy * 1.0)
+stair.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), reason="too fine to see")])
+"""
+
+
+def test_elements_that_stay_undecided_are_shown_and_fail_under_strict(run, here):
+    (here / "plain.py").write_text(STAIRS)
+    assert run("check", "plain.py").exit_code == 0
+    result = run("check", "plain.py", "--strict", "-v")
+    assert result.exit_code == 1
+    assert "  unsure   plain::stair, vjp at (float64(3, 4)) too fine to see: " in result.stdout
+    assert "failed by --strict: plain::stair has elements that could not be judged" in result.stdout
+
+
 def test_strict_says_nothing_of_ops_that_fail_anyway(run, wrong):
     assert "failed by --strict" not in run("check", "bad.py", "--strict").stdout
 

@@ -36,11 +36,11 @@ def test_a_module_holds_what_the_modules_below_it_define(here):
     assert names(Content.of_module(module, "pack3").ops) == ["pack3::twice"]
 
 
-def test_an_op_of_another_is_one_to_judge_once_it_is_given_a_backward(here):
-    given = "import opsdk\nfrom opsdk.define.op import find_op\n"
+@pytest.mark.parametrize("gives", ["backward(lambda dy: 2 * dy)", "infer(opsdk.infer.like('x'))"])
+def test_an_op_of_another_is_one_to_judge_once_it_is_given_something(here, gives):
     (here / "given4.py").write_text(OP.format(space="given", name="twice"))
     load_file(here / "given4.py")
-    content = content_of(here, given + "find_op('given::twice').backward(lambda dy: 2 * dy)\n")
+    content = content_of(here, f"import opsdk\nopsdk.find_op('given::twice').{gives}\n")
     assert "given::twice" in names(content.ops)
 
 
