@@ -186,3 +186,16 @@ def test_a_numba_kernel_that_is_too_large_for_its_python_text_is_watched_as_comp
 
     found = tried(op, np.ones(5000))
     assert found.outside.message == "it read index 5000 of input 'x', which has 5000 elements"
+
+
+def test_a_thread_of_a_kernel_that_leaves_its_arrays_is_told_and_goes_on():
+    made = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: 2 * x)
+    shared = "#pragma omp parallel for num_threads(3) schedule(static, 1)"
+    body = f"{shared}\nfor (int64_t i = 0; i <= n; ++i)\nout[i] = 2 * in[i];"
+    made.kernel("cpu", language="c", source=DOUBLING.format(name="f", body=body), openmp=True)
+    found = tried(made, np.arange(5.0))
+    assert found.outside.message in (
+        "it read index 5 of input 'x', which has 5 elements",
+        "it wrote index 5 of output 'y', which has 5 elements",
+    )
+    assert found.outside.at == "<C source of t::f>:10"
