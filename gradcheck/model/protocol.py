@@ -102,6 +102,14 @@ class Subject:
         assert isinstance(value, np.ndarray)
         return from_float64(self.numbers(k, values, inputs), value)
 
+    def fits(self, k: int, array: Array, inputs: Sequence[object]) -> bool:
+        """Says whether numbers lie in the domain of input `k`, beside the other inputs."""
+        where = self.domain[k]
+        try:
+            return where.broken(array, named(self.names, inputs) if where.of else {}) is None
+        except Exception:  # of a shape that a rule refuses
+            return False
+
     def held_inside(self, inputs: Sequence[object]) -> tuple[object, ...]:
         """Gives inputs of which the floating ones with rules are moved into their domains."""
         if not self.ruled:
