@@ -75,12 +75,15 @@ def _judge_beside(session: Session, given: Results) -> list[Finding]:
         if label == FLIPPED and (found := _judge_given(session, given, inputs)):
             return found
     for k, value in enumerate(session.inputs):
-        if isinstance(value, np.ndarray) and is_discrete(value.dtype) and value.size and k not in session.subject.ruled:
-            moved = np.roll(value, 1).reshape(value.shape)
-            for made in (moved, moved[..., ::-1], ~value if value.dtype.kind == "b" else np.zeros_like(value)):
-                inputs = (*session.inputs[:k], np.array(made), *session.inputs[k + 1 :])
-                if found := _judge_given(session, given, inputs):
-                    return found
+        if not isinstance(value, np.ndarray) or not is_discrete(value.dtype) or not value.size:
+            continue
+        # Numbers in order may be offsets, which a loop would follow beyond an array in any other order.
+        if k in session.subject.ruled or (value.dtype.kind != "b" and (np.diff(value.ravel()) >= 0).all()):
+            continue
+        for made in (np.roll(value, 1), ~value if value.dtype.kind == "b" else np.full_like(value, value.flat[0])):
+            inputs = (*session.inputs[:k], np.array(made).reshape(value.shape), *session.inputs[k + 1 :])
+            if found := _judge_given(session, given, inputs):
+                return found
     return []
 
 
