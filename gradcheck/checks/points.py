@@ -156,6 +156,8 @@ class PointCheck:
         self.tally.tested += judged
         for status, reason in _REASONS.items():
             count = int((comparison.status == status).sum())
+            if count and status is Status.JUMP and point.label == GIVEN:
+                self.tally.note(f"gradient of {name!r}: not judged at {_first(outcome, status)}, as {reason}")
             (self.tally.inconclusive if status is Status.UNSURE else self.tally.skipped)[reason] += count
         if outcome.by_complex_step:
             counted = f"{outcome.by_complex_step} elements judged by the complex step"
@@ -222,6 +224,15 @@ class PointCheck:
             return None
         self._pictured.add(outcome.k)
         return depict(outcome, self.budget)
+
+
+def _first(outcome: Outcome, status: Status) -> str:
+    """Names the first element that was judged so, with its value, and counts the others."""
+    found = np.flatnonzero(outcome.comparison.status == status)
+    index, part = name_element(int(outcome.comparison.elements[found[0]]), outcome.given)
+    place = f"{outcome.name}{list(index)}" if index else outcome.name
+    more = f" and {found.size - 1} more" if found.size > 1 else ""
+    return f"{place} = {describe_number(outcome.given[index])}{part}{more}"
 
 
 def _fits(gradients: Gradients, k: int, point: Point) -> bool:

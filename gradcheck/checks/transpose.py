@@ -7,7 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcheck.model.domain import measure_room
-from gradcheck.model.dtypes import Array, FloatArray, as_float64, fit_gradient, from_float64, is_complex, is_continuous
+from gradcheck.model.dtypes import (
+    Array,
+    FloatArray,
+    as_float64,
+    fit_gradient,
+    from_float64,
+    is_complex,
+    is_continuous,
+    name_number,
+    number_count,
+)
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.numeric.kinks import Kind, judge
@@ -66,15 +76,28 @@ def _check_input(point: Point, k: int, tally: Tally, generator: np.random.Genera
         if far.any():
             worst = int(np.argmax(np.where(far, np.nan_to_num(np.abs(pushed - middle), nan=np.inf), -1.0)))
             yours, right, width = float(pushed[worst]), float(middle[worst]), float(derivative.bar[worst])
+            count = f"{int(far.sum())} of {far.size} output elements"
             message = (
-                f"jvp of {name!r}: wrong in {int(far.sum())} of {far.size} output elements, worst output element "
-                f"{worst}: yours {yours:.9g}, derivative {right:.9g} ± {width:.0e}"
+                f"jvp of {name!r}: wrong in {count}, worst {_place(point, worst)}: "
+                f"yours {yours:.9g}, derivative {right:.9g} ± {width:.0e}"
             )
             return [Finding("jvp value", message, name, (worst,), yours, right, width)]
         found = _check_transpose(point, k, moves[0], pushed, generator) if beside_vjp else None
         if found is not None:
             return [found]
     return []
+
+
+def _place(point: Point, flat: int) -> str:
+    """Names an element of the outputs with a derivative, which count as one flat vector: output, index and part."""
+    for position, (output, floating) in enumerate(zip(point.outputs, point.floating, strict=True)):
+        size = number_count(output) if floating else 0
+        if flat < size:
+            numbers = np.unravel_index(flat, as_float64(output).shape)
+            index, part = name_number(tuple(int(i) for i in numbers), output.dtype)
+            return f"output {position}{list(index) if index else ''}{part}"
+        flat -= size
+    raise IndexError(flat)
 
 
 def _push(point: Point, k: int, move: FloatArray) -> FloatArray:

@@ -151,7 +151,7 @@ def _scaled(found: Jacobians) -> str | None:
     if same(by_element * found.numeric, found.analytic):
         judged = used.any(axis=0) & np.isfinite(by_element)
         factors = ((said, factor[judged]) for said, factor in _factors(x, found.name))
-        if judged.sum() > 1 and (words := fitting(factors, by_element[judged])) is not None:
+        if judged.sum() > 1 and (words := fitting(factors, by_element[judged], np.ones(int(judged.sum())))) is not None:
             return words
         if (used.sum(axis=0) > 1).sum() > 1:
             return "each element has a factor of its own, the same for every output"

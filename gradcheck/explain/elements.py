@@ -10,6 +10,9 @@ import numpy as np
 from gradcheck.explain.hypothesis import CLOSE, peak, same
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
 
+# A factor so near to one is told from one to a hundredth of the difference only.
+NEAR_ONE = 1e-3
+NEAR_ONE_SHARE = 1e-2
 # A threshold has two elements on each side: between one and the rest there always is one.
 _EACH_SIDE = 2
 _TRIANGLES = (
@@ -123,7 +126,9 @@ def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArr
     large = np.abs(numeric) > CLOSE * most
     ratios = analytic[large] / numeric[large]
     ratio = float(np.median(ratios))
-    if ratios.size > 1 and same(analytic, ratio * numeric, most):
+    spread = np.abs(ratios - ratio).max(initial=0.0)
+    is_one_factor = abs(ratio - 1) > NEAR_ONE or spread <= NEAR_ONE_SHARE * abs(ratio - 1)
+    if ratios.size > 1 and is_one_factor and same(analytic, ratio * numeric, most):
         return (
             "yours has the opposite sign" if abs(ratio + 1) <= CLOSE else f"yours is {ratio:.10g} times the derivative"
         )

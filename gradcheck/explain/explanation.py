@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from gradcheck.explain.causes import Jacobians, explain
 from gradcheck.explain.depict import settle, subject_rows
-from gradcheck.explain.elements import describe_effect, describe_place
+from gradcheck.explain.elements import NEAR_ONE, NEAR_ONE_SHARE, describe_effect, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.dtypes import BoolArray, FloatArray, fit_gradient, is_complex
@@ -19,9 +20,12 @@ from gradcheck.numeric.tolerance import BARS, FLOOR
 
 # Whole Jacobians are compared up to that many outputs, one vjp each.
 _MOST_OUTPUTS = 96
-# A factor so near to one is told from one to a hundredth of the difference only.
-_NEAR_ONE = 1e-3
-_NEAR_ONE_SHARE = 1e-2
+# Entries of the Jacobian looked at, all outputs by all tested elements.
+_MOST_ENTRIES = 1 << 20
+# Where not all elements were judged, so many ways to choose the wrong among the judged ones make a side of zero that
+# fits worth telling, and so many their place: there are many more of those that could fit.
+_LEAST_WAYS = 50
+_LEAST_WAYS_OF_SOME = 2000
 # Sums and means of one or two numbers differ by factors that much else gives as well. With twice as many, those of four
 # are not told.
 _LEAST_COUNT = 2
@@ -49,7 +53,7 @@ def explain_values(outcome: Outcome, others: Mapping[str, FloatArray]) -> str | 
     """
     if outcome.missing:
         return "vjp returned None, but the output depends on it"
-    cause = _suits_other_convention(outcome) or _diagnose(outcome, others)
+    cause = _suits_other_convention(outcome) or _one_of_several(outcome) or _diagnose(outcome, others)
     if cause is None and not is_complex(outcome.given.dtype):
         jacobians = _whole_jacobians(outcome)
         cause = explain(jacobians, is_elementwise=outcome.owner is not None) if jacobians is not None else None
@@ -84,6 +88,37 @@ def _suits_other_convention(outcome: Outcome) -> str | None:
     return f"yours is right with convention={other!r}: {fault}, unless that is the convention meant"
 
 
+def _one_of_several(outcome: Outcome) -> str | None:
+    """Finds that where several outputs use an element, the contribution of one alone comes back."""
+    comparison, outputs = outcome.comparison, np.arange(outcome.point.size)
+    if is_complex(outcome.given.dtype) or outputs.size * comparison.elements.size > _MOST_ENTRIES:
+        return None
+    measured, unknown = settle(outcome.measured, outputs, comparison.elements)
+    if unknown.any() or any(is_complex(output.dtype) for output in outcome.point.outputs):
+        return None
+    numeric, wrong = (measured.low + measured.high) / 2, comparison.wrong
+    uses = numeric != 0
+    several = uses.sum(axis=0) > 1
+    if not several[wrong].all() or several[comparison.status == Status.RIGHT].any():
+        return None
+    places = np.flatnonzero(wrong)
+    for which, order in (("last", -1), ("first", 0)):
+        own = np.array([np.flatnonzero(uses[:, place])[order] for place in places])
+        alone = outcome.cotangents[:, own] * numeric[own, places]
+        if same(alone, comparison.analytic[:, wrong], peak(comparison.numeric)):
+            where = "".join(f"wrong where {name!r} repeats: " for name in _repeating(outcome)[:1])
+            text = f"{where}yours is the contribution of the {which} output alone"
+            return f"{text}{';' if where else ':'} '=' where '+=' is meant does this"
+    return None
+
+
+def _repeating(outcome: Outcome) -> list[str]:
+    """Gives the names of the inputs of whole numbers that hold one of them twice, as positions do."""
+    given = zip(outcome.point.subject.names, outcome.point.given, strict=True)
+    whole = [(name, value) for name, value in given if isinstance(value, np.ndarray) and value.dtype.kind in "iu"]
+    return [name for name, value in whole if np.unique(value).size < value.size]
+
+
 def _diagnose(outcome: Outcome, others: Mapping[str, FloatArray]) -> str | None:
     """Gives the one pattern that fits, in words.
 
@@ -109,7 +144,7 @@ def _constant_factor(outcome: Outcome) -> str | None:
     ratio = float(np.median(ratios))
     if ratio == 1.0:
         return None
-    accuracy = CLOSE if abs(ratio - 1.0) > _NEAR_ONE else _NEAR_ONE_SHARE * abs(ratio - 1.0)
+    accuracy = CLOSE if abs(ratio - 1.0) > NEAR_ONE else NEAR_ONE_SHARE * abs(ratio - 1.0)
     if not np.all(np.abs(ratios - ratio) <= accuracy * max(abs(ratio), 1.0)):
         return None
     if ratio == 0.0:
@@ -156,6 +191,8 @@ def _real_patterns(outcome: Outcome, factor: str | None) -> Iterator[str]:
     for region, side in ((values < 0, "<"), (values > 0, ">")):
         outside = ~region & (values != 0)
         is_there = wrong[region].all() and region.sum() > 1 and outside.any() and not wrong[~region].any()
+        is_clear = outcome.is_complete or math.comb(int(region.sum() + outside.sum()), int(region.sum())) >= _LEAST_WAYS
+        is_there = is_there and is_clear
         if is_there and factor is None:  # else the other side is right only because its derivative is zero
             is_cotangent = weights is not None and same(comparison.analytic[:, wrong], weights[:, wrong])
             detail = "; there yours equals the cotangent" if is_cotangent else ""
@@ -165,7 +202,8 @@ def _real_patterns(outcome: Outcome, factor: str | None) -> Iterator[str]:
         if (weights < 0).any() and far.any() and np.array_equal(far, (weights < 0) & active):
             yield "wrong exactly where the cotangent is negative"
     count = int(wrong.sum())
-    if wrong.size >= _LAST_SHARE and count <= max(1, wrong.size // _LAST_SHARE) and wrong[-count:].all():
+    is_end = bool((comparison.elements[-count:] == np.arange(outcome.size - count, outcome.size)).all())
+    if is_end and wrong.size >= _LAST_SHARE and count <= max(1, wrong.size // _LAST_SHARE) and wrong[-count:].all():
         yield "only the last element is wrong" if count == 1 else f"only the last {count} elements are wrong"
 
 
@@ -236,7 +274,10 @@ def _place_and_effect(outcome: Outcome) -> str | None:
     wrong[comparison.elements] = comparison.wrong
     right[comparison.elements] = (comparison.status == Status.RIGHT) & ~weightless
     values = outcome.point.values(outcome.k)
-    place = describe_place(wrong.reshape(values.shape), right.reshape(values.shape), values, outcome.name)
+    is_clear = outcome.is_complete or math.comb(int(wrong.sum() + right.sum()), int(wrong.sum())) >= _LEAST_WAYS_OF_SOME
+    place = None
+    if is_clear or not right.any():
+        place = describe_place(wrong.reshape(values.shape), right.reshape(values.shape), values, outcome.name)
     weights = _own_cotangent(outcome, comparison.wrong)
     effect = describe_effect(comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong], weights)
     if effect is not None:

@@ -54,7 +54,8 @@ class TensorAlgebra(ArrayAlgebra):
         assert isinstance(handle, Op)
         gradient = handle.opdef  # as it is now: its call is recorded now
         followed = (tensor for i in gradient.differentiable_inputs() for tensor in flat(inputs[i]))
-        if gradient.grad is None and not gradient.is_composite and not all(t.stop_gradient for t in followed):
+        is_closed = gradient.grad is None and not gradient.is_composite
+        if is_closed and (gradient.moving or not all(t.stop_gradient for t in followed)):
             raise opaque_gradient(
                 gradient,
                 node.used_at or "",

@@ -19,6 +19,16 @@ def attach_note(error: BaseException, note: str) -> None:
         error.__notes__ = [*getattr(error, "__notes__", []), note]  # type: ignore[attr-defined]
 
 
+def name_subject(error: BaseException, subject: str) -> None:
+    """Puts a subject before the message of an exception, whose type stays.
+
+    One that makes its text of something else than one argument stays as it is.
+    """
+    text = f"raised {type(error).__name__}" if error.args in ((), ("",)) else error.args[0]
+    if type(error).__str__ is BaseException.__str__ and len(error.args) < 2 and isinstance(text, str):
+        error.args = (f"{subject}: {text}",)
+
+
 def noted(error: BaseException, label: str) -> str:
     """Returns what an exception's notes say under one of the fixed labels; nothing where they do not."""
     start = f"  {label:<8} "

@@ -194,6 +194,28 @@ def shown_shape(shape: Shape, owner: Any) -> SizeTuple:
     return SizeTuple(OpenSize(owner, axis) if dim is None else dim for axis, dim in enumerate(shape))
 
 
+class HeldSpec(TensorSpec):
+    """The spec of a value of a Program: an open size is an `OpenSize` of that value, which ops take, in place of None.
+
+    Args:
+        owner: the value (Any: floors above make it).
+    """
+
+    owner: Any
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner.spec.shape, owner.spec.dtype)
+        object.__setattr__(self, "shape", shown_shape(self.shape, owner))
+        object.__setattr__(self, "owner", owner)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorSpec):
+            return NotImplemented
+        return (*self.shape, self.dtype) == (*other.shape, other.dtype)
+
+    __hash__ = TensorSpec.__hash__
+
+
 def shape_text(shape: Sequence[int | None]) -> str:
     """Returns a shape for a message; unknown sizes print as `?`."""
     return "(" + ", ".join("?" if dim is None else str(dim) for dim in shape) + ("," if len(shape) == 1 else "") + ")"

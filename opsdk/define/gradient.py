@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import ArityError, BindingError, DefinitionError, DTypeError, ShapeError
-from opsdk.core.nested import each, flat, named
+from opsdk.core.errors import BindingError, DefinitionError
+from opsdk.core.nested import each, flat
 from opsdk.core.origin import origin_of
-from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
+from opsdk.define.cotangents import Given, check_dtypes, check_shapes
 from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Source, Traits, named_by
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
@@ -58,6 +59,7 @@ class GradientInfer:
         self.one_shape = one_shape
         self.forward = forward
         self.schema = schema
+        self._asks_unread = True
         self.alike = self._alike()
         pairs = zip(self.names, self.positions, strict=True)
         asks = {spec_name(n): i for n, i in pairs if n and i is not None and self._is_unknown(n)}
@@ -113,9 +115,10 @@ class GradientInfer:
         at_hand = dict(zip(schema.input_names, specs, strict=True))
         at_hand.update({name.removesuffix(_SPEC): attrs[name] for name, _ in self.asks if name in attrs})
         if self.forward is not None:
-            _check_dtypes(self.forward[0], schema, at_hand)
+            check_dtypes(self.forward[0], schema, at_hand)
             if not self.one_shape:  # where kernels are given inputs of one shape, cotangents are among them
-                _check_shapes(*self.forward, schema, at_hand, attrs)
+                asks = self._asks_unread
+                self._asks_unread = check_shapes(*self.forward, schema, at_hand, attrs, asks_unread=asks)
         pairs = zip(self.names, schema.outputs, strict=True)
         inferred = [self._one(name, output, schema, specs, at_hand) for name, output in pairs]
         if self.one_shape and self.reduces_gradients:
@@ -126,7 +129,7 @@ class GradientInfer:
         return tuple(inferred)
 
     def _one(
-        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: infer.Specs, at_hand: _Given
+        self, name: str | None, output: OutputDecl, schema: OpSchema, specs: infer.Specs, at_hand: Given
     ) -> TensorSpec | list[TensorSpec] | None:
         if name is not None and name in at_hand:
             own = at_hand[name]
@@ -148,7 +151,6 @@ class GradientInfer:
 
 
 _SPEC = "_spec"
-_Given = Mapping[str, "TensorSpec | list[TensorSpec] | None"]
 
 
 def spec_name(name: str) -> str:
@@ -164,45 +166,6 @@ def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     asks: tuple[tuple[str, int], ...] = getattr(gradient.infer, "asks", ())
     compiled = any(not row.is_reference for row in gradient.kernels) if asks else False
     return asks if compiled else tuple(ask for ask in asks if ask[0] in gradient.schema.attr_names)
-
-
-def _check_dtypes(forward: OpSchema, schema: OpSchema, given: _Given) -> None:
-    for name in [f"d{decl.name}" for decl in forward.outputs]:
-        for entry, got in named(name, given.get(name)):
-            if not is_differentiable(got.dtype):
-                raise DTypeError(f"{schema.subject}: expected {entry} of a floating dtype, got {got.dtype}; cast it")
-
-
-def _check_shapes(
-    forward: OpSchema, rule: infer.InferRule, schema: OpSchema, given: _Given, attrs: infer.Attrs
-) -> None:
-    one = rule.name if isinstance(rule, infer.like) else None
-    if not (given.keys() >= set(forward.input_names) and attrs.keys() >= set(forward.attr_names)) and one not in given:
-        return
-    known = {name: attrs[name] for name in forward.attr_names if name in attrs}
-    try:
-        outputs = rule(forward, [given.get(name) for name in forward.input_names], known)
-    except Exception:
-        if all(name in schema.input_names for name in forward.input_names):
-            raise
-        return  # of a call whose inputs are not read the forward has judged already
-    for decl, wanted in zip(forward.outputs, outputs, strict=True):
-        cotangent = f"d{decl.name}"
-        if cotangent not in given or type(given[cotangent]) is not type(wanted):
-            continue
-        pairs = named(cotangent, given[cotangent]), named(decl.name, wanted)
-        if len(pairs[0]) != len(pairs[1]):
-            raise ArityError(
-                f"{schema.subject}: expected {cotangent} of the length of {decl.name}, {len(pairs[1])}, "
-                f"got {len(pairs[0])}"
-            )
-        for (name, got), (output, its) in zip(*pairs, strict=True):
-            pairs_of_sizes = zip(got.shape, its.shape, strict=False)
-            if got.ndim != its.ndim or any(a != b and None not in (a, b) for a, b in pairs_of_sizes):
-                raise ShapeError(
-                    f"{schema.subject}: expected {name} of the shape of {output}, {shape_text(its.shape)}, "
-                    f"got {shape_text(got.shape)}"
-                )
 
 
 # Any: a backward has any signature; it binds by name.
@@ -315,9 +278,8 @@ def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents
     if not forward.differentiable_inputs() or not cotangents:
         raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
     unread = [name for name in getattr(forward.infer, "names", ()) if name not in schema.input_names]
-    moving = [name for name in forward.reads if name not in schema.nondifferentiable]  # not integers, not bools
-    if moving and unread:
-        residual = moving[0]
+    if forward.moving and unread:
+        residual = forward.moving[0]
         raise DefinitionError(
             f"{forward.subject}, backward: expected {schema.name} to read every input that the residual {residual!r} "
             f"may depend on, since its derivative goes to them, got no {', '.join(map(repr, unread))}; name it there, "

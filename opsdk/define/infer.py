@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note
+from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
 from opsdk.core.nested import flat
-from opsdk.core.origin import origin_of
+from opsdk.core.origin import Origin, origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
 from opsdk.define.schema.binding import called_by_name, parameters_among
 from opsdk.define.schema.schema import OpSchema, ResidualDecl
@@ -216,6 +216,16 @@ class _Reduce:
 reduce = _Reduce()
 
 
+_RAISED, _AT = "  raised in ", ", infer rule at "
+
+
+def rule_raising(error: BaseException) -> tuple[str, str]:
+    """Returns the op whose own infer rule raised an exception, and where that is; twice nothing where none did."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(_RAISED) and _AT in note]
+    subject, _, place = notes[0].removeprefix(_RAISED).partition(_AT) if notes else ("", "", "")
+    return subject, place
+
+
 class InferFunction:
     """A rule written by a user: a function bound by name to input specs and attributes."""
 
@@ -227,6 +237,11 @@ class InferFunction:
         self._call = called_by_name(function)
         known = (*schema.input_names, *schema.attr_names)
         parameters_among(function, known, f"{schema.subject}, infer")
+
+    @property
+    def origin(self) -> Origin:
+        """Where the function was defined."""
+        return origin_of(self.function)
 
     def __call__(self, schema: OpSchema, specs: Specs, attrs: Attrs) -> Inferred:
         """Returns what the user's function returned, one entry per output.
@@ -243,10 +258,11 @@ class InferFunction:
             result = self._call(values)
         except Exception as error:
             if not isinstance(error, OpsdkError):
-                where = f"{schema.subject}, infer rule at {origin_of(self.function)}"
-                attach_note(error, f"  raised in {where}")
-                if any(dim is None for spec in flat(specs) for dim in spec.shape):
+                attach_note(error, f"{_RAISED}{schema.subject}{_AT}{self.origin}")
+                is_open = any(dim is None for spec in flat(specs) for dim in spec.shape)
+                if is_open and "NoneType" in str(error):  # what a rule refuses on purpose has words of its own
                     attach_note(error, f"  {'help':<8} {OPEN_SIZES}")
+                name_subject(error, f"{schema.subject}, infer")
             raise
         outputs = [decl for decl in self._decls if not isinstance(decl, ResidualDecl)]
         arrays = [decl for decl in self._decls if decl.kind != "object"]

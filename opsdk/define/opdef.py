@@ -197,7 +197,7 @@ class OpDef(ByItsOp):
         expectations: findings about it that its author knows of.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
-        reads: of a gradient op, the names of the residuals that it reads, whose dependence on inputs nobody sees.
+        reads: of a gradient op, the names of the residuals that it reads.
         function: what its author wrote: the reference, or the backward of a gradient op.
         refusal: why there is no gradient for the tensors at hand, although there is one for others.
         more: what beside schema, traits, infer rule and function the digest is of.
@@ -256,7 +256,8 @@ class OpDef(ByItsOp):
         owner = registrar(origin := origin_of(function))
         language = COMPOSITE if composite else REFERENCE
         kernels = KernelTable([Kernel(KernelKey("cpu"), language, call, origin, schema.input_names, owner=owner)])
-        is_open = composite and not fields.get("reads")  # the derivative of what reads a residual is not in its parts
+        # The derivative of what reads a residual that moves is not in its parts.
+        is_open = composite and not _moving(schema, fields.get("reads", ()))
         fields.update(body=call if is_open else None, doc=function.__doc__, function=function, owner=owner)
         fields.update(loaded_by=loading())
         return cls(schema, infer, traits, origin, kernels, **fields)
@@ -347,8 +348,13 @@ class OpDef(ByItsOp):
         return self.body is not None
 
     @property
+    def moving(self) -> tuple[str, ...]:
+        """Names of the residuals of `reads` that move with inputs, nobody sees how; whole numbers and bools do not."""
+        return _moving(self.schema, self.reads)
+
+    @property
     def is_of_ops(self) -> bool:
-        """Whether its author wrote it with ops; a backward that reads a residual is not differentiable through them."""
+        """Whether its author wrote it with ops; what reads a residual that moves is not differentiable through them."""
         return any(kernel.language == COMPOSITE for kernel in self.kernels)
 
     def constant_inputs(self) -> tuple[int, ...]:
@@ -369,6 +375,10 @@ class OpDef(ByItsOp):
             return frozenset(schema.mutated_inputs).intersection(self.differentiable_inputs())
         handed_on = [i for i, decl in enumerate(schema.outputs) if decl.mutated and decl.name not in frozen]
         return frozenset(map(schema.mutated_source, handed_on)).intersection(self.differentiable_inputs())
+
+
+def _moving(schema: OpSchema, residuals: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in residuals if name not in schema.nondifferentiable)
 
 
 def derived(rule: GradRule | Callable[[], GradRule | None]) -> bool:

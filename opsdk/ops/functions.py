@@ -144,7 +144,7 @@ def cast(x: Any, dtype: DTypeLike) -> Any:
 
 def reshape(x: Any, shape: Sequence[int]) -> Any:
     """Returns x in another shape; -1 once for a size that follows, 0 for the input's own. Differentiable."""
-    return moving.reshape(x, shape=moving.sizes_for(x, shape))
+    return moving.reshaped(x, shape)
 
 
 def expand(x: Any, shape: Sequence[int]) -> Any:

@@ -109,7 +109,7 @@ class ValueMethods(NumpyProtocol):
     def reshape(self, *sizes: Any) -> Any:
         """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
         wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple, np.ndarray)) else sizes
-        return shape.reshape(self, shape=shape.sizes_for(self, wanted))
+        return shape.reshaped(self, wanted)
 
     def expand(self, *sizes: Any) -> Any:
         """Returns the value broadcast to a shape; -1 for its own size there. Differentiable."""

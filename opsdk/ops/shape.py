@@ -13,6 +13,7 @@ from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.fit import misfit
 from opsdk.core.spec import OpenSize, TensorSpec
 from opsdk.define.decorators import op
+from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
 from opsdk.ops.complex import real_part
@@ -83,8 +84,8 @@ def reshape(x: np.ndarray, *, shape: Sequence[int]) -> np.ndarray:
     return np.reshape(x, _resolve(x.shape, shape))
 
 
-def sizes_for(x: Any, wanted: Any) -> list[Any]:
-    """Returns the sizes to reshape x to; an open size of x that stays where it is becomes the 0 that says so.
+def reshaped(x: Any, wanted: Any) -> Any:
+    """Returns x in a shape as a user writes it: sizes, an open one of x where it is, or all those of another Variable.
 
     Raises:
         ShapeError: these are no sizes.
@@ -94,9 +95,21 @@ def sizes_for(x: Any, wanted: Any) -> list[Any]:
     if not isinstance(wanted, (list, tuple)):
         raise ShapeError(f"reshape: expected sizes, got {wanted!r}")
     sizes = [size.tolist() if isinstance(size, np.ndarray) else size for size in wanted]
-    if any(isinstance(size, OpenSize) for size in sizes) and not any(type(dim) is int and dim == 0 for dim in x.shape):
-        sizes = [0 if isinstance(s, OpenSize) and s.is_of(x, axis) else s for axis, s in enumerate(sizes)]
-    return sizes
+    if any(isinstance(size, OpenSize) for size in sizes):
+        owner = next(size.owner for size in sizes if isinstance(size, OpenSize))
+        if owner is not x and _is_shape_of(owner, sizes):
+            return reshape_like(x, owner)
+        if not any(type(dim) is int and dim == 0 for dim in x.shape):
+            sizes = [0 if isinstance(s, OpenSize) and s.is_of(x, axis) else s for axis, s in enumerate(sizes)]
+    return reshape(x, shape=sizes)
+
+
+def _is_shape_of(owner: Any, sizes: Sequence[Any]) -> bool:
+    """Whether sizes are all those of a Variable, in their places."""
+    if owner_of(owner) is None or len(sizes) != len(owner.shape):
+        return False
+    every = enumerate(zip(sizes, owner.shape, strict=True))
+    return all(s.is_of(owner, i) if isinstance(s, OpenSize) else type(n) is int and s == n for i, (s, n) in every)
 
 
 def _resolve(have: Dims, want: Sequence[int]) -> tuple[int, ...]:

@@ -92,23 +92,32 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     doubted: dict[str, str] = {}
     for session, gradients in pairwise(sessions):
         doubted.update(_beside_wrong(session, gradients))
-    told = [replace(finding, compare=doubted.get(finding.id, "")) for finding in found]
+    told = [replace(finding, compare=doubted.get(finding.id, finding.compare)) for finding in found]
     return tuple(sorted(told, key=lambda finding: bool(finding.compare)))
 
 
 def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, str]]:
-    """Yields the ids of findings of a gradient op's kernels whose reference is wrong, and what is to be said there."""
+    """Yields the ids of findings of a gradient op that follow from wrong gradients, and what is to be said there.
+
+    A kernel is compared with a reference that is wrong; an order of memory may change which of several wrong numbers
+    comes out, as where one element is written twice.
+    """
     rule = session.opdef.grad
-    wrong = {f.input for f in session.settled if kind_of(f.check) == "vjp" and is_reference(f.row)}
+    found = [f for f in session.settled if kind_of(f.check) == "vjp"]
+    wrong = {f.input for f in found if is_reference(f.row)}
     if rule is None:
         return
     of = dict(zip(gradients.opdef.schema.output_names, rule.wrt, strict=True))
     for finding in gradients.settled:
-        output, bracket, number = finding.check.removeprefix("value.").partition("[")
-        if kind_of(finding.check) != "value" or output not in of:
+        kind, _, output = finding.check.partition(".")
+        output, bracket, number = output.partition("[")
+        if kind not in ("value", "layout") or output not in of:
             continue
         name = session.opdef.schema.input_names[of[output]] + bracket + number
-        if name in wrong:
+        own = {KernelId.parse(f.row).at_any_dtype for f in found if f.input == name}
+        if kind == "layout" and KernelId.parse(finding.row).at_any_dtype in own:
+            yield finding.id, f"contiguous inputs give a wrong gradient of {name!r} too; mend that first"
+        elif kind == "value" and name in wrong:
             line = session.lines.get(finding.row)
             is_right = line is not None and "vjp" in line.checks and "vjp" not in line.wrong
             told = "this kernel agrees with the derivative" if is_right else "mend that first"

@@ -15,11 +15,12 @@ from opsdk.core.errors import DerivativeOrderError, GradientMissingError, Kernel
 from opsdk.core.modes import enable_grad
 from opsdk.define.opdef import OpDef
 from opsdk.verify.derivative import ask
-from opsdk.verify.gradients import Arrays, Subject, array_of, call_on_tape, carried, carriers, pulled_back, subject_of
+from opsdk.verify.gradients import Arrays, array_of, call_on_tape, carried, carriers, pulled_back
 from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, refill, with_imaginary
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Session, said
+from opsdk.verify.subjects import Subject, subject_of
 
 _MADE_UP = 2  # samples that are given imaginary parts; whoever has others yields complex ones
 _MOST, _GREATEST = 40, 10.0  # elements of such a sample, and their size

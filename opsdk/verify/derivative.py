@@ -6,28 +6,30 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 import gradcheck
 from gradcheck.model.dtypes import resolution
-from opsdk.backends.call.application import none_given
+from opsdk.backends.call.buffers import infer
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
+from opsdk.core.spec import TensorSpec
+from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
-from opsdk.verify import gradients
-from opsdk.verify.gradients import Subject, carried, carriers, rule_of, wanted
-from opsdk.verify.inputs.calls import Call, each, flat, is_float, other, reordered
-from opsdk.verify.inputs.domains import held, ruled
-from opsdk.verify.kernels.agreement import Rounding, measure, near, same_bits
+from opsdk.verify import gradients, subjects
+from opsdk.verify.form import is_well_formed, leaves_its_arrays
+from opsdk.verify.gradients import carried, carriers, rule_of, wanted
+from opsdk.verify.inputs.calls import Call, each, flat, is_float
+from opsdk.verify.inputs.domains import held
+from opsdk.verify.kernels.agreement import near
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
+from opsdk.verify.subjects import Subject
 
 _LONG = np.dtype("float64")
 _NONE = errors.ReturnError.default_code
-_UNDECLARED = "None that was not declared"
 _CODES = {
     "gradient count": errors.ArityError.default_code,
     "gradient shape": errors.ShapeError.default_code,
@@ -44,8 +46,8 @@ _KINKS = 2  # conventions at kinks that are told; the rest is counted
 def check_gradient(session: Session) -> None:
     """Judges the gradient on every call, or says why there is nothing to judge."""
     opdef = session.opdef
-    if opdef.reads and opdef.grad is not None:
-        because = f"since {', '.join(opdef.reads)} depends on inputs"
+    if opdef.moving and opdef.grad is not None:
+        because = f"since {', '.join(opdef.moving)} depends on inputs"
         session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
         return
     by_body = opdef.is_composite and opdef.gradient_of is None
@@ -60,7 +62,7 @@ def check_gradient(session: Session) -> None:
         elif asked and carriers(opdef) and opdef.gradient_of is None:
             session.warn(f"{opdef.name}: no backward declared")
             session.lacks_backward = True
-        elif asked and opdef.gradient_of is None:
+        elif opdef.gradient_of is None and not carriers(opdef) and any(map(is_float, flat(call.inputs))):
             names = ", ".join(opdef.schema.output_names)
             session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
         elif opdef.gradient_of is None and opdef.schema.mutated_inputs:
@@ -76,29 +78,31 @@ def _say_not_judged(session: Session, call: Call, what: str) -> None:
     """Says of a complex call why its gradient is not judged, where it is refused; else it is judged by itself."""
     opdef = session.opdef
     if opdef.for_complex.refusal:
-        session.skipped[f"{opdef.name}, gradient at {call}: complex {what} are not judged, as they are refused"] = None
+        because = opdef.for_complex.refusal.rpartition("got complex ones: ")[2]
+        told = f"{opdef.name}, gradient at {call}: complex {what} are not judged, as they are refused: {because}"
+        session.skipped[told] = None
 
 
 def _judge(session: Session, call: Call) -> None:
     opdef, traits = session.opdef, session.opdef.traits
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
-    if not any(map(is_float, carried(opdef, outputs))):
-        return
     if any(array.dtype.kind == "c" for array in carried(opdef, outputs)):
         _say_not_judged(session, call, "outputs")
+        return
+    if not any(map(is_float, carried(opdef, outputs))):
         return
     _tell_moving(session, call, outputs)
     cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
         case = session.reference(call)
-        judge_case(case, "vjp", gradients.first_order(opdef, call, None))
+        judge_case(case, "vjp", subjects.first_order(opdef, call, None))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
-            judge_second(case, gradients.second_order(opdef, call, cotangents))
+            judge_second(case, subjects.second_order(opdef, call, cotangents))
         return
     for case in cases_of(session, call):
-        if not _is_well_formed(case, outputs, cotangents):
+        if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
             continue
         if traits.surrogate is True:
             session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
@@ -111,9 +115,9 @@ def _judge(session: Session, call: Call) -> None:
         is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
         # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
         is_derived = opdef.gradient_of is not None and callable(opdef.rule)
-        subject = gradients.first_order(opdef, case.call, case.kernel)
+        subject = subjects.first_order(opdef, case.call, case.kernel)
         judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
-    if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize"):
+    if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):
             session.notes[
@@ -121,10 +125,10 @@ def _judge(session: Session, call: Call) -> None:
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
         elif gradient.grad is None and not gradient.is_composite:
-            what = f"reads the residual {', '.join(gradient.reads)}" if gradient.reads else "is opaque NumPy code"
+            what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
-            judge_second(gradient_case(session, None, call), gradients.second_order(opdef, call, cotangents))
+            judge_second(gradient_case(session, None, call), subjects.second_order(opdef, call, cotangents))
 
 
 def _tell_moving(session: Session, call: Call, outputs: Any) -> None:
@@ -169,137 +173,6 @@ def gradient_case(session: Session, kernel: Kernel | None, call: Call) -> Case:
     return replace(case, at=f"{case.at}, {gradient.schema.name}", kernel=kernel or case.kernel)
 
 
-def _is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
-    """Runs the rule once and checks what gradcheck does not know of: Nones, masks, cotangents that nobody sent."""
-    opdef, call = case.opdef, case.call
-    if case.kernel.key.dtype is not None:
-        return True  # gradcheck casts for such a kernel; the form is that of the other kernels
-    try:
-        given = gradients.by_rule(opdef, case.kernel, call, outputs, cotangents)
-    except KernelNotFoundError as error:
-        case.session.skipped[f"{opdef.name}[{case.row}], gradient: {error}"] = None
-        return False
-    except Exception as error:
-        unlike = f"{opdef.subject}, backward: sample {call} expected gradients, raised {said(error)}"
-        case.find_raised("vjp", str(error) if isinstance(error, errors.OpsdkError) else unlike, error)
-        return False
-    for missing in gradients.undeclared_none(opdef, call, given):
-        message = none_given(opdef, rule_of(opdef), missing)
-        case.find(f"vjp.{missing}", message, input=missing, code=_NONE, cause=_UNDECLARED)
-        return False
-    if not _keeps_nothing(case, outputs, cotangents):
-        return False
-    _check_mask(case, outputs, cotangents, given)
-    if not rule_of(opdef).materialize:
-        _check_undefined(case, outputs, cotangents)
-    return True
-
-
-def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
-    """Whether a gradient is the same after another call of the op: what is kept between calls is of the last one.
-
-    Of residuals, which belong to a call, `check_residuals` asks the same.
-    """
-    opdef, call = case.opdef, case.call
-    if rule_of(opdef).saves("residual") or opdef.schema.mutated_inputs or not opdef.traits.deterministic:
-        return True
-    runs = []
-    beside = replace(call, inputs=each(call.inputs, other if ruled(opdef) else reordered))
-    for holding in (lambda: call, lambda: held(opdef, beside)):
-        for kernel in (opdef.kernels.reference(), None):  # and what a runtime would take
-            with suppress(Exception):  # other values may be no call of the op
-                launch(opdef, kernel, holding().inputs, call.attrs)
-        runs.append(gradients.by_rule(opdef, case.kernel, call, outputs, cotangents))
-    for i in rule_of(opdef).wrt:
-        if not all(map(same_bits, flat([runs[0][i]]), flat([runs[1][i]]))):
-            name = opdef.schema.input_names[i]
-            message = (
-                f"{opdef.subject}, gradient of {name!r}: expected the same after another call of the op, got another; "
-                "name in the backward what it reads, and keep nothing between calls"
-            )
-            case.find(f"repeats.d{name}", message, input=name)
-            return False
-    return True
-
-
-def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> None:
-    """Asks for one gradient at a time: it must be the one that is given when all are asked for.
-
-    Bit by bit from Python. A compiler sees two functions, joins other products with sums, and orders a row's sum
-    otherwise: from compiled kernels the gradient may differ as far as rounding takes it.
-    """
-    opdef = case.opdef
-    rule = rule_of(opdef)
-    if rule.mask is None or len(rule.wrt) < 2:
-        return
-    case.did("mask")
-    for position in rule.wrt:
-        mask = [i == position for i in range(len(opdef.schema.inputs))]
-        together = flat([given[position]])
-        alone = flat([gradients.by_rule(opdef, case.kernel, case.call, outputs, cotangents, mask)[position]])
-        pairs = list(zip(together, alone, strict=False))
-        agree = len(alone) == len(together) and all(same_bits(a, b) for a, b in pairs)
-        if not agree and opdef.traits.accuracy is not None:  # an adaptive step depends on all that is integrated
-            agree = len(alone) == len(together) and all(_is_as_accurate(opdef.traits.accuracy, *pair) for pair in pairs)
-        if not agree and case.kernel is not rule.op.opdef.kernels.reference():
-            agree = _rounds_alike(case, cotangents, mask, position, pairs)
-        if not agree:
-            name = opdef.schema.input_names[position]
-            message = (
-                f"{opdef.subject}, gradient of {name!r}: expected the same when needs_input_grad asks for it alone, "
-                "got another; look at what is left out for the other inputs"
-            )
-            case.find(f"mask.{name}", message, input=name)
-
-
-def _is_as_accurate(accuracy: float, first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether two gradients may both be within the declared accuracy of the right one."""
-    if (first.shape, first.dtype) != (second.shape, second.dtype):
-        return False
-    return bool(np.all(np.abs(first - second) <= 2.0 * accuracy * np.max(np.abs(first), initial=0.0)))
-
-
-def _rounds_alike(
-    case: Case, cotangents: Any, mask: list[bool], position: int, pairs: list[tuple[np.ndarray, np.ndarray]]
-) -> bool:
-    """Whether two computations of one gradient differ by no more than rounding, judged by how its inputs move it."""
-    opdef = case.opdef
-
-    def run(there: Call) -> list[Any]:
-        outputs = launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
-        return [gradients.by_rule(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
-
-    eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    holding = partial(held, opdef)
-    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs(), holding=holding).apart
-    return all(
-        a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
-        for (a, b), change in zip(pairs, moved, strict=True)
-    )
-
-
-def _check_undefined(case: Case, outputs: Any, cotangents: Any) -> None:
-    """Sends None for one cotangent at a time: it must count as zeros."""
-    opdef = case.opdef
-    for position in carriers(opdef):
-        if len(carriers(opdef)) < 2 or isinstance(cotangents[position], list):
-            continue
-        case.did("materialize")
-        zeros = [np.zeros_like(c) if i == position else c for i, c in enumerate(cotangents)]
-        nones = [None if i == position else c for i, c in enumerate(cotangents)]
-        name = f"d{opdef.schema.output_names[position]}"
-        try:
-            want = gradients.by_rule(opdef, case.kernel, case.call, outputs, zeros)
-            got = gradients.by_rule(opdef, case.kernel, case.call, outputs, nones)
-            close = all(np.allclose(a, b, equal_nan=True) for a, b in zip(flat(want), flat(got), strict=True))
-            problem = "" if close else "got other gradients"
-        except Exception as error:
-            problem = f"raised {said(error)}"
-        if problem:
-            message = f"{opdef.subject}, backward: expected {name}=None to count as zeros, {problem}"
-            case.find(f"materialize.{name}", message)
-
-
 def judge_second(case: Case, subject: Subject) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
@@ -322,7 +195,7 @@ def _judge_declared(session: Session, call: Call) -> None:
     opdef = session.opdef
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     if any(map(is_float, flat(call.inputs))) and any(map(is_float, flat(outputs))):
-        judge_case(session.reference(call), "nondifferentiable", gradients.no_gradient(opdef, call))
+        judge_case(session.reference(call), "nondifferentiable", subjects.no_gradient(opdef, call))
 
 
 def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None:
@@ -333,7 +206,7 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
         try:
             # The second order repeats the formulas of the first; other sizes come with the samples.
             is_varied = vary and check != "vjp2" and not call.extra
-            moving = gradients.without_constants(case.opdef, subject)
+            moving = subjects.without_constants(case.opdef, subject)
             report = ask(case, check, moving, vary=("values",) if is_varied else False)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
@@ -345,7 +218,7 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
     if seen < 1.0:  # else nothing was seen but errors larger than the gradient
         line.sees = max(line.sees or 0.0, seen)
     session.notes.update(dict.fromkeys(f"{name}, kink {kink}" for kink in report.coverage.kinks[:_KINKS]))
-    if report.verdict == "inconclusive":
+    if report.verdict == "inconclusive" or report.coverage.inconclusive:
         reasons = "; ".join(f"{count} elements, {reason}" for reason, count in report.coverage.inconclusive)
         unsure = session.skipped if call.extra else session.inconclusive
         unsure[f"{name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
@@ -364,19 +237,33 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
     session.tested += report.coverage.tested
     if report.coverage.accuracy:
         session.keep_error(check, report.coverage.largest_error)
+    told: set[str | None] = set()
     for finding in report.findings:
         if finding.check in _BY_BITS and not case.opdef.traits.deterministic:
             continue  # that it gives other bits is declared
+        if finding.check == "output shape" and _is_open(case):
+            what = "elements beside which the values decide another size"
+            session.inconclusive[f"{case.opdef.name}, {check} at {case.call}: {what}, {finding.message}"] = None
+            continue
         if not case.call.is_far:
             case.line.worst = max(case.line.worst or 0.0, _relative(finding))
         second = "" if check not in ("vjp2", "complex2") else ", gradient of its gradient"
+        kind = finding.check.replace(" ", "-").removeprefix("vjp-")
+        also = f".{kind}" if finding.input in told else ""  # a wrong dtype hides no wrong number
+        told.add(finding.input)
         case.find(
-            f"{check}.{finding.input or finding.check.replace(' ', '-').removeprefix('vjp-')}",
+            f"{check}.{f'{finding.input}{also}' if finding.input else kind}",
             f"{case.opdef.subject}{second}, {finding.message}",
             code=_CODES.get(finding.check, errors.GradcheckError.default_code),
             **{name: value for name, value in vars(finding).items() if name not in ("check", "message", "repro")},
         )
     return report
+
+
+def _is_open(case: Case) -> bool:
+    """Whether the infer rule leaves a size of an output to the values: where it jumps there is no derivative."""
+    specs = flat(infer(case.opdef, case.call.inputs, complete_attrs(case.opdef, case.call.attrs)))
+    return any(None in spec.shape for spec in specs if isinstance(spec, TensorSpec))
 
 
 def _relative(finding: gradcheck.Finding) -> float:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from opsdk.define.determinism import Repeats
-from opsdk.verify import gradients
+from opsdk.verify import gradients, subjects
 from opsdk.verify.derivative import cases_of, gradient_case, judge_case, judge_second
 from opsdk.verify.draws import Draws, means, repeats
-from opsdk.verify.gradients import Subject, carriers, wanted
+from opsdk.verify.gradients import carriers, wanted
 from opsdk.verify.inputs.calls import Call, flat
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session
+from opsdk.verify.subjects import Subject
 
 _UNFIXED = (
     "its draws come from no generator that can be set back; draw from a np.random.Generator that its code reaches, or "
@@ -41,7 +42,7 @@ def _judge(session: Session, call: Call) -> bool:
     opdef, traits = session.opdef, session.opdef.traits
     held, is_fixed = Draws.of(opdef), False
     for case in _cases(session, call):
-        drawn = gradients.first_order(opdef, case.call, None if opdef.grad is None else case.kernel)
+        drawn = subjects.first_order(opdef, case.call, None if opdef.grad is None else case.kernel)
         fixed = held.fixed(drawn)
         is_fixed = repeats(fixed)
         if is_fixed:
@@ -74,7 +75,7 @@ def _judge_second(session: Session, call: Call, held: Draws) -> None:
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     case = session.reference(call) if gradient is None else gradient_case(session, None, call)
-    judge_second(case, held.fixed(gradients.second_order(opdef, call, cotangents)))
+    judge_second(case, held.fixed(subjects.second_order(opdef, call, cotangents)))
 
 
 def _judge_means(case: Case, subject: Subject, count: int) -> None:

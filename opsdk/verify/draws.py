@@ -19,8 +19,8 @@ from gradcheck.numeric.tolerance import gradients_close
 from opsdk.core.random import stream
 from opsdk.define.identity.referents import reads_of, stock_name
 from opsdk.define.opdef import OpDef
-from opsdk.verify.gradients import Subject
 from opsdk.verify.inputs.calls import is_float, is_inexact
+from opsdk.verify.subjects import Subject
 
 # Objects that are looked at for generators: those of an op and its helpers, not of all that a program holds.
 _MOST_OBJECTS = 2000

@@ -12,6 +12,7 @@ import numpy as np
 from opsdk.autograd import trial as _dynamic  # noqa: F401 - registers itself
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
 from opsdk.define.frontend import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
+from opsdk.define.infer import OPEN_SIZES, rule_raising
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
@@ -24,7 +25,6 @@ from opsdk.verify.gradients import (
     draw_cotangents,
     gradient_call,
     not_passed_on,
-    second_order,
     through_tape,
     without_leaves,
 )
@@ -44,6 +44,7 @@ from opsdk.verify.inputs.calls import (
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.launch import launch, plan_of, results
 from opsdk.verify.session import Case, Session, said
+from opsdk.verify.subjects import second_order
 
 # Through the parts of a composite, contributions to one gradient are added in another order by either runtime.
 CLOSE = 1e-5
@@ -101,6 +102,12 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
             session.skipped[f"{trial.where}: {error}"] = None
             return True
         message = f"{opdef.subject}, {trial.where}: sample {call} expected to run as on arrays, raised {said(error)}"
+        subject, place = rule_raising(error)
+        if place:  # whatever kernel would have run
+            case = replace(session.reference(call), at=place)
+            wanted = f"expected sizes of None to be carried through {trial.where}"
+            refused = said(error).replace(f"{subject}, infer: ", "", 1)
+            message = f"{subject}, infer: {wanted}, raised {refused}; {OPEN_SIZES}"
         case.find_raised(trial.check, message, error)
     else:
         if attempt.is_extra:

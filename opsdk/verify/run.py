@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
+from opsdk.verify.blame import put_down, suspect_kernels
 from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
@@ -26,6 +28,7 @@ from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
+from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -49,6 +52,7 @@ def verify(
     budget: int | None = None,
     raise_exception: bool = False,
     trace: bool = False,
+    thorough: bool = False,
 ) -> VerifyReport:
     """Proves an op, and the gradient ops that hang on it, or a primitive, as far as running them can.
 
@@ -66,6 +70,7 @@ def verify(
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
         trace: tells of each input's worst gradient element what each step of its judgement saw and said.
+        thorough: also makes the checks that compile kernels anew, which take seconds.
 
     Returns:
         The report.
@@ -102,10 +107,8 @@ def verify(
     given = None if samples is None else samples_given(samples)
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
-    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace) for opdef in links]
-    for session in sessions:
-        is_last = is_cut and session.opdef is links[-1]
-        _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
+    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace, thorough) for opdef in links]
+    _examine_all(sessions, given, is_cut=is_cut)
     report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()
@@ -131,16 +134,38 @@ def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: in
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
     session = Session(opdef, [], 0, budget)
-    _examine(session, samples)
+    _examine_all([session], samples)
     return _report([session], start)
 
 
-def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: bool = False) -> None:
-    """Proves the op of a session; of the last derivative only its values."""
+def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, *, is_cut: bool = False) -> None:
+    """Proves an op and the gradient ops that hang on it: kernels first, since a derivative runs those of the next op.
+
+    Args:
+        sessions: one for each, the op first.
+        samples: of the op, instead of its own.
+        is_cut: whether the last is a derivative of which only the values are wanted.
+    """
+    wanted = [(session, samples if session is sessions[0] else None) for session in sessions]
+    last = sessions[-1] if is_cut else None
+    for session, given in wanted:
+        session.suspects = sessions[0].suspects
+        _examine(session, partial(_check_kernels, session, given, is_last=session is last))
+    for k, (session, given) in enumerate(wanted):
+        if session.is_judged:
+            outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
+            _examine(session, partial(_check, session, outside, is_last=session is last))
+        session.tell_doubts()
+        session.tell_errors()
+        settle(session, is_whole=not session.rows and given is None)
+
+
+def _examine(session: Session, check: Callable[[], None]) -> None:
+    """Runs checks of an op; what its code raises where nothing expects it is a finding."""
     opdef = session.opdef
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
         try:
-            _check(session, samples, is_last=is_last)
+            check()
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
             message = f"expected its code to return or raise an error, got {error!r}; take out what ends the process"
             session.reference().find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or str(opdef.origin))
@@ -152,13 +177,10 @@ def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: boo
                 f"that ran: {error}; keep nothing between calls that results depend on"
             )
             session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
-    session.tell_doubts()
-    session.tell_errors()
-    settle(session, is_whole=not session.rows and samples is None)
 
 
-def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
-    """Runs every check, the kernels first: what is wrong there would show in all others."""
+def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
+    """Runs every kernel on every call: what is wrong there would show in all other checks."""
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
@@ -168,17 +190,28 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         if not is_last:
             check_branches(session)
     session.drop_doubtful_calls()
-    if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
-        return
+
+
+def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
+    """Runs all other checks, but for those that run a gradient op with a kernel that leaves its arrays, `outside`."""
     check_uneven(session)
+    tell_unrefused(session)
     check_linear(session)
     check_primitives(session)
     with _whole(session):
         check_layouts(session)
     check_whole_numbers(session)
     check_broadcasting(session)
-    if not is_last:
+    suspect_kernels(session)
+    if outside is not None:
+        session.skipped[f"{session.opdef.name}: gradient not judged, a kernel of {outside.name} leaves its arrays"] = (
+            None
+        )
+    elif not is_last:
         check_gradient(session)
+        put_down(session)
+        if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
+            return
         check_drawn(session)
         check_residuals(session)
         check_complex(session)

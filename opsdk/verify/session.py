@@ -95,6 +95,8 @@ class Session:
         budget: forward calls for one derivative.
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
+        suspects: kernels that differ from their reference, of this op and of those before it in a chain of gradients.
+        thorough: whether kernels are also run as a build of theirs that watches itself, which takes seconds.
     """
 
     opdef: OpDef
@@ -103,6 +105,7 @@ class Session:
     budget: int
     rows: Sequence[str] = ()
     trace: bool = False
+    thorough: bool = False
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     settled: list[Finding] = field(default_factory=list)
@@ -113,6 +116,7 @@ class Session:
     warnings: dict[str, None] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
+    suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
     tested: int = 0
     ran: int = 0
@@ -163,6 +167,11 @@ class Session:
                 f"{self.opdef.name}, {check}: declared accurate to {self.opdef.traits.accuracy:g} of the gradient's "
                 f"largest element, the largest error met is {error:.1e}"
             ] = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its kernels run on its calls as they should, so that there is something to judge."""
+        return not self.has("samples", "runs", "bounds", "mutation", "alias", "infer")
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""
@@ -230,6 +239,7 @@ class Case:
     def find(self, check: str, message: str, **fields: Any) -> None:
         """Records a finding; a later call, or another dtype, that shows the same fault of a kernel again adds nothing.
 
+        What showed in float32 first is told in the dtype that shows it too, where no overflow can be the reason.
         What shows only at an attribute value of a sign that nobody named is a doubt and no finding.
         """
         session, name = self.session, self.opdef.name
@@ -244,7 +254,7 @@ class Case:
                 f"given, {invented.remedies}"
             )
         self.line.wrong.add(kind_of(check))
-        if key not in session.findings:
+        if key not in session.findings or self._shows_more(session.findings[key]):
             session.findings[key] = Finding(
                 id=f"{name}[{self.row}]::{check}",
                 op=name,
@@ -255,6 +265,11 @@ class Case:
                 repro=command(self.opdef, self.row, check, session.seed),
                 **{"at": self.at, "code": _CODES.get(kind_of(check), "OP301"), **fields},
             )
+
+    def _shows_more(self, known: Finding) -> bool:
+        """Whether this kernel's dtype tells more of a wrong number than the one that a finding was made in."""
+        dtypes = [KernelId.parse(row).dtype for row in (known.row, self.row)]
+        return kind_of(known.check) == "value" and dtypes == ["float32", "float64"]
 
     # Any: as for `find`.
     def find_raised(self, check: str, message: str, error: Exception, **fields: Any) -> None:

@@ -3,6 +3,8 @@
 import gc
 import math
 import weakref
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +31,13 @@ class Factor:
     def __init__(self, a):
         Factor.count += 1
         self.inverse = np.linalg.inv(a)
+
+
+class Holder:
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
 
 
 def solve_op(kept=Factor, name="solve", residuals="object lu", **rule):
@@ -107,6 +116,9 @@ def test_a_residual_array_belongs_to_the_call():
         (lambda a: None, ReturnError, r"residual 'lu': expected an object, got nothing \(None\)"),
         (lambda a: (a, 1), AliasError, "expected arrays of its own, got one that shares memory with input 'a'"),
         (lambda a: {"f": [a[:1]]}, AliasError, "name 'a' in the backward, or copy it"),
+        (lambda a: SimpleNamespace(parts=[Holder(a.T)]), AliasError, "residual 'lu': .* memory with input 'a'"),
+        (lambda a: lambda db: a.T @ db, AliasError, "residual 'lu': .* memory with input 'a'"),
+        (lambda a: partial(np.matmul, a), AliasError, "residual 'lu': .* memory with input 'a'"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(kept, error, words):

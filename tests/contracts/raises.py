@@ -59,11 +59,9 @@ def untested(messages, test_texts):
 def test_strings(folder):
     """Gives every string literal below a folder of tests, docstrings and these contracts apart."""
     here = Path(__file__).parent
-    texts = []
-    for file in sorted(folder.rglob("*.py")):
-        if not file.is_relative_to(here):
-            texts += _literals(ast.parse(file.read_text(encoding="utf-8")))
-    return texts
+    modules = read_tree(folder.parent, (folder.name,)).values()
+    read = (module for module in modules if not (folder.parent / module.path).is_relative_to(here))
+    return [text for module in read for text in _literals(module.syntax)]
 
 
 def read_ratchet(path=RATCHET):

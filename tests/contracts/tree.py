@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -28,12 +29,14 @@ class Module:
 
 def read_tree(root=REPOSITORY, packages=PACKAGES):
     """Gives {dotted name: Module} for every Python file of the packages; empty where a package does not exist."""
-    modules = {}
-    for package in packages:
-        for file in sorted((root / package).rglob("*.py")):
-            module = _read(root, file)
-            modules[module.name] = module
-    return modules
+    read = _read_once if root == REPOSITORY else _read
+    made = [read(root, file) for package in packages for file in sorted((root / package).rglob("*.py"))]
+    return {module.name: module for module in made}
+
+
+def forget():
+    """Lets go of what was parsed of the repository: a million objects that every later garbage collection visits."""
+    _read_once.cache_clear()
 
 
 def _read(root, file):
@@ -43,6 +46,9 @@ def _read(root, file):
         parts.pop()
     source = file.read_text(encoding="utf-8")
     return Module(".".join(parts), relative.as_posix(), source, ast.parse(source, filename=str(file)))
+
+
+_read_once = cache(_read)  # the files of the repository, which every contract reads and none changes
 
 
 def plant(root, files):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from opsdk.core.errors import DTypeError, ProgramError, ShapeError
-from opsdk.core.spec import OpenSize, SizeList, SizeTuple, TensorSpec, as_shape, shape_text, shown_shape
+from opsdk.core.spec import HeldSpec, OpenSize, SizeList, SizeTuple, TensorSpec, as_shape, shape_text, shown_shape
 
 
 def test_minus_one_and_none_both_mean_an_unknown_size():
@@ -200,3 +200,16 @@ def test_sizes_print_and_hash_as_what_they_are():
     assert hash(SizeTuple([2])) == hash((2,))
     with pytest.raises(TypeError, match="unhashable"):
         hash(SizeList([2]))
+
+
+def test_the_spec_of_a_value_has_its_open_sizes_and_equals_others_of_its_sizes():
+    class Value:
+        name, spec = "x", TensorSpec([None, 3], "float32")
+
+    held = HeldSpec(Value)
+    assert held.shape[0].is_of(Value, 0)
+    assert held.owner is Value
+    assert held == TensorSpec([None, 3], "float32")
+    assert TensorSpec([None, 3], "float32") == held
+    assert held not in (3, TensorSpec([None, 3], "float64"))
+    assert hash(HeldSpec(type("y", (), {"spec": TensorSpec([2])}))) == hash(TensorSpec([2]))

@@ -183,7 +183,7 @@ def test_an_exception_of_a_rule_keeps_its_type_and_names_the_op_and_the_rule():
     def rule(x):
         raise ZeroDivisionError("ouch")
 
-    with pytest.raises(ZeroDivisionError, match="ouch") as caught:
+    with pytest.raises(ZeroDivisionError, match=r"^op 'ns::f', infer: ouch\n") as caught:
         InferFunction(rule, TWO)(TWO, [spec(4), None], {})
     assert caught.value.__notes__[0].startswith("  raised in op 'ns::f', infer rule at ")
     assert f"test_infer.py:{rule.__code__.co_firstlineno}" in caught.value.__notes__[0]
@@ -199,6 +199,34 @@ def test_a_rule_that_meets_a_size_of_none_is_told_what_it_is():
         "help     a size that is not known yet is None, which NumPy's own shape functions refuse; pass it on, or take "
         "a stock rule, such as infer=opsdk.infer.broadcast"
     )
+
+
+def test_a_rule_that_refuses_a_call_on_purpose_is_told_nothing_of_open_sizes():
+    def rule(x):
+        raise ValueError(f"x expected two axes, got {x.shape}")
+
+    with pytest.raises(ValueError, match=r"axes") as caught:
+        InferFunction(rule, TWO)(TWO, [spec(None), None], {})
+    assert str(caught.value) == "op 'ns::f', infer: x expected two axes, got (None,)"
+    assert len(caught.value.__notes__) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (AssertionError(), "op 'ns::f', infer: raised AssertionError"),
+        (KeyError("axis"), "'axis'"),
+        (OSError(2, "gone"), "[Errno 2] gone"),
+    ],
+)
+def test_the_op_is_named_before_what_a_rule_raises_where_its_text_is_its_argument(error, told):
+    def rule(x):
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        InferFunction(rule, TWO)(TWO, [spec(4), None], {})
+    assert str(caught.value) == told
+    assert caught.value.__notes__[0].startswith("  raised in op 'ns::f', infer rule at ")
 
 
 def test_an_error_of_opsdk_inside_a_rule_gets_no_second_note():

@@ -99,6 +99,7 @@ def test_infinite_slopes_and_jumps_are_skipped_and_counted() -> None:
     assert report.verdict == "pass"
     assert report.coverage.skipped == (("the slope is infinite there", 1),)
     report = gradcheck.check(np.floor, lambda i, o, c: (0 * c[0],), (np.array([2.0, 0.5]),), names=["x"], vary=False)
+    assert "gradient of 'x': not judged at x[0] = 2, as the function jumps there" in report.coverage.notes
     assert report.coverage.skipped == (("the function jumps there", 1),)
 
 

@@ -8,9 +8,9 @@ from opsdk.autograd import tape
 from opsdk.backends.call.plan import make_plan
 from opsdk.core.errors import ShapeError
 from opsdk.verify import verify
-from opsdk.verify.gradients import first_order
 from opsdk.verify.inputs.calls import Call
 from opsdk.verify.run import examine
+from opsdk.verify.subjects import first_order
 
 
 def test_a_composite_forward_with_a_wrong_second_derivative_fails(define):

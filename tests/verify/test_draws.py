@@ -8,7 +8,7 @@ import pytest
 from gradcheck.model.constraint import Domain
 from opsdk.core.random import stream
 from opsdk.verify.draws import Draws, Mean, generators_of, means, repeats
-from opsdk.verify.gradients import Subject
+from opsdk.verify.subjects import Subject
 
 OWN = np.random.default_rng(1)
 

@@ -44,7 +44,9 @@ class Frame:
     output, and numbers and texts as attributes, all like those of the call before.
     """
 
-    def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
+    def __init__(
+        self, opdef: OpDef, kernel: Kernel, library: Library, allocate: Callable[..., np.ndarray] = empty
+    ) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
         self._origin = str(kernel.origin)
@@ -64,11 +66,11 @@ class Frame:
         )
         kinds = {decl.kind for decl in schema.inputs}
         plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
-        self._sized = sized_of(opdef, kernel)
+        self._sized = sized_of(opdef, kernel, is_exact=allocate is not empty)
         self._inferred: Inferred = ()
         plainly = plainly and self._sized is None
         self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
-        self.allocate: Callable[..., np.ndarray] = empty
+        self._allocate = allocate
         self.attrs: Mapping[str, Any] = {}
         self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
         self.quick: tuple[Any, ...] | None = None  # Any: see `_learn`; one tuple, since attributes cost time
@@ -99,7 +101,7 @@ class Frame:
             if convert is not None:
                 texts[name] = given[0]
             last += given
-        new, sized, room = self.allocate, self._sized, None
+        new, sized, room = self._allocate, self._sized, None
         if sized is None:
             made = [[i and new(*i) for i in s] if s.__class__ is list else s and new(*s) for s in self._specs]
         else:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Language, NativeEntry, register_language
+from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -67,11 +67,18 @@ class CffiC(Language):
         """Returns the dtypes that the compiled source has functions for."""
         return tuple(map(as_dtype, slow("opsdk.backends.c.library").library_of(opdef, kernel).functions))
 
-    def trial(
-        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
-    ) -> list[Any] | None:
-        """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
-        return slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns a launch that fills arrays made by `empty(shape, dtype)`."""
+        return slow("opsdk.backends.c.row").launch_into(opdef, kernel, empty)
+
+    def traced(self, kernel: Kernel) -> Kernel:
+        """Returns the kernel as it is compiled line by line."""
+        made: Kernel = slow("opsdk.backends.c.lines").traced(kernel)
+        return made
+
+    def line_at(self, opdef: OpDef, kernel: Kernel, stack: Sequence[int]) -> str:
+        """Returns the line of the source."""
+        return slow("opsdk.backends.c.lines").line_at(opdef, kernel, stack)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -263,8 +263,8 @@ def opaque_gradient(gradient: OpDef, at: str, help: str, remedy: str = "give it 
     Nor can it be seen how a residual depends on inputs.
     """
     because = "it is NumPy code that opsdk cannot see into"
-    if gradient.reads:
-        names = ", ".join(map(repr, gradient.reads))
+    if gradient.moving:
+        names = ", ".join(map(repr, gradient.moving))
         because = f"it reads the residual {names}, and opsdk cannot see how that depends on the inputs"
         remedy = f"make {names} an output, or {remedy}"
     return DerivativeOrderError(

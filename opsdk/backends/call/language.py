@@ -106,11 +106,23 @@ class Language(Notation):
         """
         return ()
 
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns the callable of a kernel on the CPU; what it fills is made by `empty(shape, dtype)`."""
+        return self.compile(opdef, kernel)
+
+    def traced(self, kernel: Kernel) -> Kernel | None:
+        """Returns a kernel as it runs where its lines are wanted; None where it does not know them."""
+        return None
+
+    def line_at(self, opdef: OpDef, kernel: Kernel, stack: Sequence[int]) -> str:
+        """Returns file and line of the code of a traced kernel in a stack of addresses, innermost first; or nothing."""
+        return ""
+
     # Any: one entry per input or output, an array, a list of arrays or None; attribute values.
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
-        """Runs a kernel where it is seen that it leaves its arrays; None where that is not possible.
+        """Runs a kernel as something that raises where it leaves its arrays; None where that is not possible.
 
         Args:
             opdef: the op.

@@ -13,6 +13,7 @@ from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, S
 from opsdk.core.fit import check_unmasked
 from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.identity.callables import captured
 from opsdk.define.infer import Assumed, Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
@@ -117,7 +118,7 @@ def _checked_object(opdef: OpDef, name: str, value: Any, inputs: Sequence[Any]) 
 
     Raises:
         ReturnError: it is None.
-        AliasError: it is a collection that holds an input, which may be changed before the backward reads it.
+        AliasError: it holds an input, which may be changed before the backward reads it.
     """
     if value is None:
         raise ReturnError(
@@ -138,12 +139,9 @@ def _checked_object(opdef: OpDef, name: str, value: Any, inputs: Sequence[Any]) 
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:
-    """Yields the arrays in tuples, lists and dicts; what other objects hold is theirs."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, (tuple, list, Mapping)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _arrays_in(item)
+    """Yields the arrays in collections, in attributes of objects and in what functions read; libraries' are theirs."""
+    held = list(value.values()) if isinstance(value, Mapping) else value
+    return (array for _, array in captured(held, lambda item: isinstance(item, np.ndarray)))
 
 
 def _called(opdef: OpDef, output: str) -> str:

@@ -300,7 +300,9 @@ class CallPlan:
             return
         opdef = self.opdef
         role = f", backward of op {opdef.gradient_of!r}" if opdef.gradient_of else ""
-        attach_note(error, f"  raised in {opdef.subject}{role}, {self.kernel.language} kernel at {self.kernel.origin}")
+        where = f"{opdef.subject}{role}, {self.kernel.language} kernel at {self.kernel.origin}"
+        if not any(note.startswith(f"  raised in {opdef.subject}, ") for note in getattr(error, "__notes__", ())):
+            attach_note(error, f"  raised in {where}")  # unless the op's check or infer rule did, before it ran
         if self.place is not CPU and self.kernel.key.place != self.place.kind:  # it may read host memory
             attach_note(
                 error,

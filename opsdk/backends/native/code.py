@@ -98,18 +98,19 @@ class Code:
         self.kind: Any = ffi().typeof(f"void *[{len(self.pointers)}]")
         self._numbers: dict[tuple[float, ...], Any] = {}  # for the values that come again (Any: cffi arrays)
 
-    def compiled(self) -> tuple[bytes, str]:
-        """Returns the object file and the assembly, compiled now."""
+    def compiled(self) -> bytes:
+        """Returns the object file, compiled now."""
         optional("numba", extra="numba", subject=f"compiling {self.name}")
         build = slow("opsdk.backends.native.compiler").build
-        return build(self.name, self.source, self.pointers, len(self.attrs), self.compute)
+        made: bytes = build(self.name, self.source, self.pointers, len(self.attrs), self.compute)
+        return made
 
     def _loaded(self) -> Image:
         """Returns the kernel in memory, from the cache where it is there; equal texts share one image."""
         key = "\n".join([host_key(), sources_key(), self.name, self.compute.name, *self.pointers, self.source])
         found = _images.get(key)
         if found is None:
-            data = cached_bytes("native", key, ".o", lambda: self.compiled()[0])
+            data = cached_bytes("native", key, ".o", self.compiled)
             found = _images.setdefault(key, load(data, [self.name]))
         return found
 

@@ -19,6 +19,7 @@ from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
 from opsdk.backends.native import intrinsics
+from opsdk.backends.vmath.jit import enabled
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.define.identity.referents import with_inner
 
@@ -75,8 +76,9 @@ def wide(features: str) -> str:
 
 
 @global_compiler_lock
-def compile_object(name: str, exports: Sequence[Export]) -> tuple[bytes, str]:
-    """Returns the object file that holds the symbols, and its assembly."""
+@enabled()
+def compile_object(name: str, exports: Sequence[Export]) -> bytes:
+    """Returns the object file that holds the symbols."""
     typing_context = cpu_target.typing_context
     context = cpu_target.target_context.subtarget(_internal_codegen=_HostCodegen(name), aot_mode=True)
     typing_context.refresh()
@@ -103,7 +105,7 @@ def compile_object(name: str, exports: Sequence[Export]) -> tuple[bytes, str]:
         )
         library.add_ir_module(_wrapper(library, context, compiled.fndesc, export))
     library.finalize()
-    return library.emit_native_object(), library.get_asm_str()
+    return bytes(library.emit_native_object())
 
 
 def _wrapper(library: Any, context: Any, descriptor: Any, export: Export) -> Any:  # Any: Numba's objects
@@ -139,8 +141,8 @@ def _wrapper(library: Any, context: Any, descriptor: Any, export: Export) -> Any
     return module
 
 
-def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtype[Any]) -> tuple[bytes, str]:
-    """Returns the object file and the assembly of an expression's kernel.
+def build(name: str, text: str, dtypes: Sequence[str], attrs: int, real: np.dtype[Any]) -> bytes:
+    """Returns the object file of an expression's kernel.
 
     Args:
         name: of the C symbol.

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import float32, int32, int64, njit, types, uint16
+from numba import float32, int32, int64, types, uint16
 
 from opsdk.backends.native.elementwise_source import TILE
 from opsdk.backends.vmath.instructions import Lowering, instruction
+from opsdk.backends.vmath.jit import njit
 
 _BYTE_POINTER = ir.IntType(8).as_pointer()
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -168,13 +169,13 @@ def to_float16(lowering: Lowering, value: Any) -> Any:
     return lowering.builder.bitcast(lowering.builder.fptrunc(value, ir.HalfType()), ir.IntType(16))
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, no_cfunc_wrapper=True)
 def from_bfloat16(bits: Any) -> Any:
     """Returns the float32 value of the bits of a bfloat16: its upper half."""
     return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, no_cfunc_wrapper=True)
 def to_bfloat16(value: Any) -> Any:
     """Returns the bits of the nearest bfloat16, ties to even; a NaN stays one."""
     bits = np.float32(value).view(np.uint32)
@@ -183,7 +184,7 @@ def to_bfloat16(value: Any) -> Any:
     return np.uint16(quiet if value != value else rounded)
 
 
-@njit(forceinline=True)
+@njit(forceinline=True, no_cfunc_wrapper=True)
 def inexact(value: Any, digits: Any) -> Any:
     """Returns 1 for a whole number of more binary digits, zeros at its end aside; 0 for another one."""
     size = np.uint64(abs(value))

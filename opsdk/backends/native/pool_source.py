@@ -20,7 +20,7 @@ Imported only when something has to be compiled, since it imports Numba.
 from __future__ import annotations
 
 import numpy as np
-from numba import int32, int64, njit, types
+from numba import int32, int64, types
 
 from opsdk.backends.native.compiler import Export
 from opsdk.backends.native.intrinsics import (
@@ -32,6 +32,7 @@ from opsdk.backends.native.intrinsics import (
     external2,
     pause,
 )
+from opsdk.backends.vmath.jit import njit
 
 # The control block: offsets in bytes. What several threads write stands on cache lines of its own.
 BUSY, GENERATION, NEXT, PRESENT, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320
@@ -46,7 +47,7 @@ _lock, _unlock = external1("pthread_mutex_lock"), external1("pthread_mutex_unloc
 _wait, _broadcast = external2("pthread_cond_wait"), external1("pthread_cond_broadcast")
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _take_pieces(control: int) -> None:
     entry, pointers = atomic_load(control + ENTRY), atomic_load(control + POINTERS)
     sizes, attrs = atomic_load(control + SIZES), atomic_load(control + ATTRS)
@@ -59,7 +60,7 @@ def _take_pieces(control: int) -> None:
         start = atomic_add(control + NEXT, grain)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _workers(present: int) -> int:
     return present & np.int64(OPEN - 1)
 

@@ -49,7 +49,7 @@ def _compile() -> bytes:
     exports = slow("opsdk.backends.native.strided_source").exports()
     if _HAS_THREADS:
         exports += slow("opsdk.backends.native.pool_source").exports()
-    return compiler.compile_object("opsdk_runtime", exports)[0]
+    return compiler.compile_object("opsdk_runtime", exports)
 
 
 @once

@@ -12,10 +12,11 @@ the item size; per operand the strides in bytes; per operand 1 where it is conti
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int8, int16, int32, int64, njit, types
+from numba import float64, int8, int16, int32, int64, types
 
 from opsdk.backends.native.compiler import Export
 from opsdk.backends.native.intrinsics import address_of, call_entry, pointer_to, stack
+from opsdk.backends.vmath.jit import njit
 
 TILE = 512  # elements; 16 operands of 8 bytes are 64 KiB of stack
 LONG_ROW = 256  # rows at least this long are walked in place where their elements stand side by side
@@ -23,7 +24,7 @@ LONG_ROW = 256  # rows at least this long are walked in place where their elemen
 _i8, _i16, _i32, _i64 = pointer_to(int8), pointer_to(int16), pointer_to(int32), pointer_to(int64)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _copy_run(target: int, to_step: int, source: int, from_step: int, count: int, item: int) -> None:
     """Copies elements between two places with any distance from element to element."""
     if item == 4:
@@ -40,7 +41,7 @@ def _copy_run(target: int, to_step: int, source: int, from_step: int, count: int
             _i8(target + i * to_step)[0] = _i8(source + i * from_step)[0]
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _offset(row: int, dims: int, shape: int, strides: int) -> int:
     """Returns how far a row is from the operand's first element: all dimensions but the last."""
     offset = np.int64(0)
@@ -51,7 +52,7 @@ def _offset(row: int, dims: int, shape: int, strides: int) -> int:
     return offset
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", no_cfunc_wrapper=True)
 def _copy_tile(
     tile: int, base: int, at: int, count: int, dims: int, shape: int, strides: int, item: int, outward: bool
 ) -> None:

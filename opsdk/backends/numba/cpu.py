@@ -12,6 +12,7 @@ from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
 from opsdk.backends.call.sizes import sized_of
+from opsdk.backends.memory import arena
 from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
@@ -25,8 +26,8 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.scalars import SPEC
 
 
-def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns a launch that gives the kernel its arguments in its own order.
+def launch_of(opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = arena.empty) -> Launch:
+    """Returns a launch that gives the kernel its arguments in its own order, and outputs made by `empty(shape, dtype)`.
 
     Raises:
         BindingError: the kernel takes some of the outputs as buffers, but not all.
@@ -39,10 +40,10 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     inputs = schema.input_names
     names = kernel.parameters
     given = _given(opdef, kernel)
-    shaped = _with_axis if kernel.options.get("parallel") else None
+    shaped = with_axis if kernel.options.get("parallel") else None
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
-    sized = sized_of(opdef, kernel)
+    sized = sized_of(opdef, kernel, is_exact=empty is not arena.empty)
     specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
 
     def launch(*values: Any, **attrs: Any) -> Any:
@@ -50,12 +51,12 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         taken = values if lists is None else lists.taken(values)
         told = stand_ins(specs, attrs) if specs else attrs
         arguments = {**dict(zip(inputs, taken, strict=True)), **told}
-        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs))
-        made = allocate(opdef, values, attrs, buffers) if room is None else room.buffers
+        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs), empty=empty)
+        made = allocate(opdef, values, attrs, buffers, empty) if room is None else room.buffers
         for position, buffer in zip(buffers, made, strict=True):
             arguments[schema.outputs[position].name] = buffer
         if shaped is not None and buffers:
-            arguments = {name: _each(value, shaped) for name, value in arguments.items()}
+            arguments = {name: each_array(value, shaped) for name, value in arguments.items()}
         try:
             returned = function(*[arguments[name] for name in names])
         except Exception as error:
@@ -236,20 +237,20 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
         values = values if shaped is None else shaped(values)
-        return [value if i in themselves else _each(value, _contiguous) for i, value in enumerate(values)]
+        return [value if i in themselves else each_array(value, _contiguous) for i, value in enumerate(values)]
 
     return given
 
 
 # Any: an array, a list of arrays, an attribute's value, or None.
-def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+def each_array(value: Any, function: Callable[[Any], Any]) -> Any:
     """Returns an array as a function of arrays makes it, or those of a list; any other value as it is."""
     if value.__class__ is list:
-        return [_each(item, function) for item in value]
+        return [each_array(item, function) for item in value]
     return function(value) if isinstance(value, np.ndarray) else value
 
 
-def _with_axis(array: np.ndarray) -> np.ndarray:
+def with_axis(array: np.ndarray) -> np.ndarray:
     """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
     return array if array.ndim else array.reshape(1)
 

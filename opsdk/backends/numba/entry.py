@@ -84,7 +84,7 @@ def entry_of(opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], a
     signature = int32(int64, int64, types.CPointer(int64), *pointers, *[float64] * len(numbers))
     export = Export(symbol, space["entry"], signature, is_range=True, may_raise=True, fastmath=frozenset())
     try:
-        image = load(compile_object(symbol, [export])[0], [symbol])
+        image = load(compile_object(symbol, [export]), [symbol])
     except UnexpectedResult as error:
         raise DTypeError(f"{opdef.subject}, numba kernel: {error}", at=str(kernel.origin)) from error
     except Exception as error:

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.backends.call.language import Language, NativeEntry, register_language
+import numpy as np
+
+from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
@@ -48,6 +50,10 @@ class NumbaCPU(Language):
         """
         flags = {name: value for name, value in given.items() if name not in SIZE_OPTIONS}
         return {**super().options(flags, schema, subject), **as_sizes(given, schema, subject)}
+
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns a launch that fills arrays made by `empty(shape, dtype)`, where the kernel takes its outputs."""
+        return slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel, empty)
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

@@ -37,7 +37,7 @@ from opsdk.backends.native.loader import sources_key
 from opsdk.backends.numba.reading import Reading
 
 _KIND, _SUFFIX = "numba", ".nbo"
-_OPTIONS = {"error_model": "numpy", "nogil": True}
+_OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}  # nobody calls a kernel from C
 # What in Numba's configuration changes machine code.
 _CONFIGURED = (
     "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML", "ENABLE_AVX", "FUNCTION_CACHE_SIZE", "LOOP_VECTORIZE",

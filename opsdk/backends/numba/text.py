@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
+from opsdk.backends.numba.cpu import each_array, with_axis
 from opsdk.core.lazy import slow
 from opsdk.core.nested import each, flat
 from opsdk.define.identity.uncompiled import uncompiled
@@ -59,6 +60,8 @@ def _filled(
     specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
     values = {**dict(zip(schema.input_names, inputs, strict=True)), **stand_ins(specs, attrs)}
     values.update({schema.outputs[i].name: buffer for i, buffer in zip(buffers, made, strict=True)})
+    if kernel.options.get("parallel") and buffers:
+        values = {name: each_array(value, with_axis) for name, value in values.items()}
     with np.errstate(all="ignore"):
         returned = function(*[values[name] for name in kernel.parameters])
     return made if room is None else room.results(returned)

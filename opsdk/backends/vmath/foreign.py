@@ -112,4 +112,5 @@ def function(primitive: Primitive, real: type[Any]) -> Any:
         2: lambda a, b: external(a, b),
         3: lambda a, b, c: external(a, b, c),
     }
-    return numba.njit(forceinline=True, error_model="numpy")(made[primitive.arity])
+    own = slow("opsdk.backends.vmath.jit").njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True)
+    return own(made[primitive.arity])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.origin import origin_of
-from opsdk.define.identity.digest import python_of
+from opsdk.define.identity.digest import CACHED, python_of
 from opsdk.define.identity.referents import is_library, reads_of
 
 _MOST = 2000  # objects that are looked at in one callable
@@ -76,15 +77,15 @@ def importable_name(function: Callable[..., Any], subject: str) -> str:
     )
 
 
-def captured(function: Callable[..., Any], is_value: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
-    """Yields the values of a runtime that a callable holds or reads, with what they are called there.
+def captured(function: Any, is_value: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+    """Yields the values of a runtime that a callable, or an object, holds or reads, with what they are called there.
 
     Those are variables of enclosing functions, globals that its code names, defaults, arguments of a partial, the
     object of a method with what that holds, in its attributes or `__slots__`, and the same of functions that it calls.
     Libraries are not looked into, nor are classes, what their attributes hold and what properties compute.
 
     Args:
-        function: a callable.
+        function: a callable, or an object or collection.
         is_value: whether something is a value of a runtime.
     """
     seen: set[int] = set()
@@ -112,7 +113,11 @@ def _held(name: str, value: Any) -> Sequence[tuple[str, Any]]:
         return [("", value.__func__), (name, value.__self__)]
     if isinstance(value, dict):
         return [(f"{name}[{key!r}]", item) for key, item in value.items()]
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, SimpleNamespace):
+        return [(f"{name}.{key}".lstrip("."), item) for key, item in vars(value).items()]
+    if isinstance(value, CACHED):
+        return [(name, value.__wrapped__)]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
         return [(f"{name}[{i}]", item) for i, item in enumerate(value)]
     if isinstance(value, (type, ModuleType)):
         return ()

@@ -47,7 +47,7 @@ _NATIVE = frozenset((object, tuple, list, set, frozenset, dict, str, bytes, int,
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_…: classes made by Python code are the first and not the second
 _MOST = 20_000  # objects that are read for one definition, some tens of milliseconds
 
-_CACHED = type(functools.lru_cache(len))
+CACHED = type(functools.lru_cache(len))
 _OWN = 16  # bytes for the dictionary of an instance and for references to it
 _NOT_CODE = {
     "__annotations__", "__dict__", "__doc__", "__firstlineno__", "__module__", "__qualname__", "__static_attributes__",
@@ -164,7 +164,7 @@ class Reader:
             return f"{type(value).__name__} of {self.value(told)}"
         if is_dispatcher(value):
             return f"compiled {self.value(value.py_func)}{_options(value)}"
-        if isinstance(value, _CACHED):
+        if isinstance(value, CACHED):
             older = "" if self._here else f" {unseen('results')}"  # of one object they are what they were
             return f"cached {self.value(value.__wrapped__)}{older}"
         if type(value).__module__.startswith("numba.np.ufunc.") and hasattr(value, "__wrapped__"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import SchemaError
+from opsdk.core.suggest import nearest
 from opsdk.define.schema.grammar import expected, pattern
 from opsdk.define.schema.scalars import BAD, CALLABLE, END, GIVEN, RANDOM, TYPES
 
@@ -67,6 +68,15 @@ class Range:
         if self.high is None:
             return f"{kind} {left.replace('<', '>')} {_written(self.low)}"
         return f"{_written(self.low)} {left} {kind} {right} {_written(self.high)}"
+
+    def nearest(self, value: float, *, whole: bool) -> float | None:
+        """Returns the number inside that is nearest to one outside; None beside an open bound, and of nan."""
+        left, right = _SIDES[self.inclusive]
+        if self.low is not None and value <= self.low:
+            return self.low if left else self.low + 1 if whole else None
+        if self.high is not None and value >= self.high:
+            return self.high if right else self.high - 1 if whole else None
+        return None  # nan
 
     def example(self, *, whole: bool) -> Any:  # Any: an int or a float
         """Returns a number that lies inside, the middle or one beside the only bound."""
@@ -227,6 +237,20 @@ class AttrType:
             return []
         within: Any = self.choices or self.range
         return [i for i, item in enumerate(value if self.is_list else (value,)) if item not in within]
+
+    def nearest(self, value: Any) -> Any:
+        """Returns what is nearest to a value outside, of a list the list with that in it; None where nothing is."""
+        items = [value] if not self.is_list else list(value)
+        for i in self.outside(value):
+            items[i] = self._nearest(items[i])
+        return None if None in items else items if self.is_list else items[0]
+
+    def _nearest(self, item: Any) -> Any:
+        if self.range is not None:
+            return self.range.nearest(item, whole=self.scalar == "int")
+        if isinstance(item, str):
+            return nearest(item, self.choices) or self.choices[0]
+        return min(self.choices, key=lambda choice: abs(choice - item))
 
     def sample(self) -> Any:
         """Returns a value of a type that is bounded, of a list of any length one of two."""

@@ -11,7 +11,6 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError, SchemaError
 from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
-from opsdk.core.suggest import nearest
 from opsdk.define.identity.callables import value_text
 from opsdk.define.schema.attr_type import AttrType, Range
 from opsdk.define.schema.scalars import BAD, SPEC, TYPES
@@ -126,11 +125,12 @@ def _outside(decl: AttrDecl, value: Any, made: Any, subject: str) -> AttributeVa
     kind = decl.type
     at = kind.outside(made)[0]
     item, where = (made[at], f" at position {at}") if kind.is_list else (made, "")
-    example = kind.example()
-    if isinstance(item, str) and not kind.is_list:
-        example = repr(nearest(item, kind.choices) or kind.choices[0])
+    remedy = kind.nearest(made)
+    if remedy is None and not decl.is_required:  # an open bound has no number beside it
+        remedy = list(decl.default) if isinstance(decl.default, tuple) else decl.default
+    write = "" if remedy is None else f"; write {decl.name}={remedy!r}"
     return AttributeValueError(
-        f"{subject}: attribute {decl.name!r} expected {kind}, got {item!r}{where}; write {decl.name}={example}",
+        f"{subject}: attribute {decl.name!r} expected {kind}, got {item!r}{where}{write}",
         details={"attribute": decl.name, "got": value},
     )
 

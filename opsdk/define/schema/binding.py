@@ -12,7 +12,7 @@ from itertools import takewhile
 from types import FunctionType
 from typing import Any
 
-from opsdk.core.errors import BindingError, InputValueError, ReturnError
+from opsdk.core.errors import BindingError, InputValueError, OpsdkError, ReturnError, attach_note, name_subject
 from opsdk.core.origin import origin_of
 from opsdk.core.suggest import alternatives
 from opsdk.define.schema.schema import OpSchema
@@ -148,9 +148,15 @@ class ValueCheck:
 
         Raises:
             InputValueError: it says that something is wrong.
-            ReturnError: it returned something else than None or a text.
+            ReturnError: it returned something else than None or a text; or what it raises itself, behind the op's name.
         """
-        wrong = self._call({**dict(zip(self._inputs, inputs, strict=True)), **attrs})
+        try:
+            wrong = self._call({**dict(zip(self._inputs, inputs, strict=True)), **attrs})
+        except Exception as error:
+            if not isinstance(error, OpsdkError):
+                attach_note(error, f"  raised in {self._subject}, check at {origin_of(self.function)}")
+                name_subject(error, f"{self._subject}, check")
+            raise
         if wrong is None:
             return
         at = str(origin_of(self.function))

@@ -17,6 +17,7 @@ from gradcheck.run.stacks import innermost
 from gradcheck.run.supervised import doing, must_work_apart
 from opsdk.backends.call.language import language_of
 from opsdk.core.errors import TargetError
+from opsdk.core.origin import shorten
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.check.last_failed import failed_last, remember
 from opsdk.ship.check.report import ReportOptions, publish, status
@@ -46,11 +47,12 @@ class CheckOptions(ReportOptions):
     keyword: str = ""
     exitfirst: bool = False
     last_failed: bool = False
+    thorough: bool = False
 
     @property
-    def trace(self) -> bool:
-        """Whether the steps of each verdict are wanted."""
-        return self.verbose > 1
+    def depth(self) -> tuple[bool, bool]:
+        """`trace` and `thorough`, as `verify` has them: the steps of each verdict, and the checks that take seconds."""
+        return self.verbose > 1, self.thorough
 
 
 def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
@@ -151,7 +153,7 @@ def _ends(
                 doing(op.opdef.name)
                 ended: Checked | BaseException
                 try:
-                    ended = check_one(selection, op, options.seed, options.trace)
+                    ended = check_one(selection, op, options.seed, *options.depth)
                 except Exception as error:  # it was not verified; the other ops go on
                     ended = error
                 yield position, ended
@@ -162,7 +164,7 @@ def _in_workers(
 ) -> Generator[tuple[int, Checked | BaseException], None, None]:
     """Yields the same from child processes, each of which loads the target anew."""
     pieces = [
-        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, _named(op), options.seed, options.trace))
+        workers.Piece(op.opdef.name, f"{__name__}:check_again", (s.text, _named(op), options.seed, *options.depth))
         for s, op in work
     ]
     with closing(workers.run(pieces, jobs=options.jobs or 1, timeout=options.timeout)) as ending:
@@ -181,13 +183,19 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
     if outcome.kind == "late":
         unsure = f"{name}: {outcome.message}; a larger --timeout gives it more"
         return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
+    place, ended = innermost(outcome.stack), outcome.message
+    if " kernel (" not in place and (kernels := _kernels_that_may_crash(op)):
+        # Memory that a kernel spoilt shows wherever it is used next: in code of the op, or of whoever runs it.
+        after, is_own = " or ".join(kernels), any(f"({shorten(each.origin.file)}:" in place for each in chain(op.opdef))
+        ended = f"{ended}, after {after}" if is_own else f"{ended.removesuffix(f' in {place}')} in, or after, {after}"
+        place = place if is_own else kernels[0]
     finding = Finding(
         _CRASH,
-        f"{op.opdef.subject}: expected its kernels to return or raise, {outcome.message}",
+        f"{op.opdef.subject}: expected its kernels to return or raise, {ended}",
         id=f"{name}[{_EVERY}]::{_CRASH}",
         op=name,
         row=_EVERY,
-        at=innermost(outcome.stack) or str(op.opdef.origin),
+        at=place or str(op.opdef.origin),
         code=_CODE,
     )
     told = tuple(f"{name}, {note}" for note in outcome.notes)
@@ -196,7 +204,16 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
 
 def _may_crash(op: Op) -> bool:
     """Whether an op or one of its gradient ops has a kernel, such as one in C, that may end the process it runs in."""
-    return any(language_of(row).may_crash for opdef in chain(op.opdef) for row in opdef.kernels)
+    return bool(_kernels_that_may_crash(op))
+
+
+def _kernels_that_may_crash(op: Op) -> list[str]:
+    """Returns those kernels as stacks name them, each once."""
+    kernels = [
+        (opdef, kernel) for opdef in chain(op.opdef) for kernel in opdef.kernels if language_of(kernel).may_crash
+    ]
+    names = (f"{opdef.schema.name}, {kernel.language} kernel ({kernel.origin})" for opdef, kernel in kernels)
+    return list(dict.fromkeys(names))
 
 
 def judged_ops(selection: Selection) -> list[Op]:
@@ -216,25 +233,26 @@ def _named(op: Op) -> str:
     return f"{op.opdef.name} at {op.opdef.origin.file}:{op.opdef.origin.line}"
 
 
-def check_one(selection: Selection, op: Op, seed: int, trace: bool = False) -> Checked:
-    """Verifies one op; a finding's id is held to its kernel and check, `trace` is as for `verify`.
+def check_one(selection: Selection, op: Op, seed: int, trace: bool = False, thorough: bool = False) -> Checked:
+    """Verifies one op; a finding's id is held to its kernel and check, `trace` and `thorough` are as for `verify`.
 
     Raises:
         TargetError: the id names a kernel that the op does not have.
     """
-    return Checked.of(_verified(selection, op, seed, trace), op, selection)
+    return Checked.of(_verified(selection, op, seed, trace, thorough), op, selection)
 
 
-def _verified(selection: Selection, op: Op, seed: int, trace: bool) -> VerifyReport:
+def _verified(selection: Selection, op: Op, seed: int, trace: bool, thorough: bool) -> VerifyReport:
     is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any kernel
-    report = opsdk.verify(op, seed=seed, rows=() if is_whole else (selection.row,), trace=trace)
+    rows = () if is_whole else (selection.row,)
+    report = opsdk.verify(op, seed=seed, rows=rows, trace=trace, thorough=thorough)
     if selection.row and not report.rows:
-        rows = ", ".join(str(row) for row in op.opdef.kernels)
-        raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {rows}")
+        there = ", ".join(str(row) for row in op.opdef.kernels)
+        raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {there}")
     return restricted(report, selection)
 
 
-def check_again(text: str, named: str, seed: int, trace: bool = False) -> VerifyReport:
+def check_again(text: str, named: str, seed: int, trace: bool = False, thorough: bool = False) -> VerifyReport:
     """Verifies one op of a target in a worker, which loads the target once.
 
     Args:
@@ -242,10 +260,11 @@ def check_again(text: str, named: str, seed: int, trace: bool = False) -> Verify
         named: the op, one of those that the target names: its name, and where it is defined.
         seed: of every random choice.
         trace: as for `verify`.
+        thorough: likewise.
     """
     selection = _resolved(text)
     op = next(op for op in judged_ops(selection) if _named(op) == named)
-    return _verified(selection, op, seed, trace)
+    return _verified(selection, op, seed, trace, thorough)
 
 
 _resolved = functools.cache(resolve)

@@ -94,7 +94,13 @@ def details(one: Checked) -> list[str]:
         notes.append(("kernel", text + (f", {row.note}" if row.note else "")))
     if coverage.checks:  # none, where the work ended in a crash
         notes.append(("checks", f"{', '.join(coverage.checks)}; {coverage.tested} gradient elements judged"))
-    for label, entries in (("sample", coverage.samples), ("skipped", coverage.skipped), ("note", coverage.notes)):
+    undecided = coverage.inconclusive if one.verdict != "inconclusive" else ()  # else told above
+    for label, entries in (
+        ("sample", coverage.samples),
+        ("unsure", undecided),
+        ("skipped", coverage.skipped),
+        ("note", coverage.notes),
+    ):
         notes += [(label, entry) for entry in entries]
     return [f"{one.report.op}  {one.origin}", *labelled(notes), *(f"  {line}" for line in coverage.traces)]
 
@@ -106,7 +112,8 @@ def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
         if one.verdict == "inconclusive":
             reasons.append(f"{one.report.op} could not be judged")
         elif one.verdict == "pass" and one.strict_verdict == "fail":
-            reasons.append(f"{one.report.op} has {'no backward' if one.report.lacks_backward else 'a note'}")
+            what = "a note" if one.report.coverage.warnings else "elements that could not be judged"
+            reasons.append(f"{one.report.op} has {'no backward' if one.report.lacks_backward else what}")
     return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
 
 

@@ -41,8 +41,10 @@ class Checked:
 
     @property
     def strict_verdict(self) -> str:
-        """The verdict under `--strict`: an op that lacks its backward, or of which a reader is warned, fails."""
-        return "fail" if self.report.lacks_backward or self.report.coverage.warnings else self.verdict
+        """The verdict under `--strict`: an op fails that lacks its backward, has a warning, or elements not decided."""
+        report = self.report
+        is_open = report.lacks_backward or report.coverage.warnings or report.coverage.inconclusive
+        return "fail" if is_open else self.verdict
 
     @property
     def findings(self) -> tuple[Finding, ...]:

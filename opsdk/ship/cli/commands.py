@@ -80,6 +80,7 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--timeout", type=_SECONDS, metavar="S", help="Seconds that one op may take, in a process of its own.")
 @click.option("-k", "keyword", metavar="EXPR", default="", help="Only ops whose names fit, such as 'snake or not sum'.")
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first op that fails.")
+@click.option("--thorough", is_flag=True, help="Also what takes seconds per op: kernels compiled to watch themselves.")
 @click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only ops that did not pass last time here.")
 @_of_the_report
 def check(targets: tuple[str, ...], **options: Any) -> Exit:  # Any: as click parsed them

@@ -202,12 +202,15 @@ class _Reverse:
         }
         self.reached = set(self.ends)
         forward: list[Operator] = []
+        moved: set[str] = set()  # residuals of operators that are reached
         lost: dict[Value, Operator] = {}  # what came to be by a change in place of a reached value, and passes none on
         for operator in self.block.ops:
             if not operator.records:
                 continue
-            if any(values.read(operator, name) in self.reached for name in self._differentiable_inputs(operator)):
+            is_moved = not moved.isdisjoint(operator.reads.get(name, "") for name in operator.opdef.moving)
+            if is_moved or any(values.read(operator, n) in self.reached for n in self._differentiable_inputs(operator)):
                 forward.append(operator)
+                moved.update(operator.gives.values())
                 for decl, name in carrying(operator):
                     value = values.gave(operator, name)
                     if self._passes(value) and value not in values.cut:

@@ -13,7 +13,7 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
-from opsdk.core.spec import Shape, TensorSpec
+from opsdk.core.spec import HeldSpec, Shape, TensorSpec
 from opsdk.core.suggest import alternatives
 from opsdk.define.call import check_inputs, check_outputs, complete_attrs
 from opsdk.define.infer import Inferred
@@ -35,7 +35,7 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
     Raises:
         ProgramError: an output's shape cannot be inferred.
     """
-    complete = complete_attrs(opdef, attrs)
+    complete, specs = _split(opdef, complete_attrs(opdef, attrs))
     check_whole(block, opdef, inputs)
     inferred = infer(opdef, inputs, complete)
     outputs: list[Any] = []
@@ -61,7 +61,7 @@ def append(block: Block, opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str
             return block.add(Variable(block, name, one.shape, one.dtype, stop_gradient=is_cut))
 
         outputs.append(each(spec, made))
-    connect(block, opdef, inputs, outputs, complete, role)
+    connect(block, opdef, inputs, outputs, complete, role).specs.update(specs)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -82,7 +82,7 @@ def append_explicit(
         if name not in schema.attr_names:
             known = alternatives(name, schema.attr_names)
             raise ProgramError(f"{opdef.subject}: no attribute is called {name!r}; there are {known}")
-    complete = complete_attrs(opdef, attrs)
+    complete, specs = _split(opdef, complete_attrs(opdef, attrs))
     check_inputs(opdef, values)
     check_whole(block, opdef, values)
     inferred = infer(opdef, values, complete)
@@ -127,7 +127,32 @@ def append_explicit(
         for variable in flat(value):
             if not variable.persistable:
                 variable.mark_stop(stop or variable.is_cut)
-    return connect(block, opdef, values, results, complete, FORWARD)
+    operator = connect(block, opdef, values, results, complete, FORWARD)
+    operator.specs.update(specs)
+    return operator
+
+
+def _split(opdef: OpDef, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[str, list[str]]]]:
+    """Returns attributes without Variables, and those that are specs of Variables as `Operator.specs` has them.
+
+    Raises:
+        ProgramError: there is an open size, and not all are specs of Variables: a run would have no number for it.
+    """
+    plain = dict(attrs)
+    specs: dict[str, tuple[str, list[str]]] = {}
+    for name, value in attrs.items():
+        given = [one for one in flat(value) if isinstance(one, TensorSpec)]
+        if all(isinstance(one, HeldSpec) for one in given):
+            owners = each(value, lambda one: one.owner) if given else None
+            specs |= {name: ("list" if isinstance(value, list) else "tensor", _names(owners))} if given else {}
+        elif any(None in one.shape for one in given):
+            raise ProgramError(
+                f"{opdef.subject}: attribute {name!r} expected the spec that a backward is given of a variable, or "
+                f"known sizes, since a run has no number for others, got {value}; hand on x_spec itself"
+            )
+        if given:
+            plain[name] = each(value, lambda one: TensorSpec(one.shape, one.dtype))
+    return plain, specs
 
 
 def connect(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.application import missing_gradient, opaque_gradient
-from opsdk.core.errors import ArityError, OpsdkError, ReturnError
-from opsdk.core.spec import TensorSpec
+from opsdk.core.errors import ArityError, OpsdkError, ProgramError, ReturnError
+from opsdk.core.spec import HeldSpec, TensorSpec
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.opdef import OpDef
 from opsdk.ops.complex import real_part
@@ -114,8 +114,10 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = block.ops[:at]
     values = operator.by_input(block.var)
     if operator.opdef.is_composite:
+        for name, key in operator.reads.items():
+            values[operator.opdef.schema.input_names.index(name)] = _constant_of(block, operator, key)
         asked = operator.asked.items()
-        specs = {name: entry(kind, names, lambda held: block.var(held).spec) for name, (kind, names) in asked}
+        specs = {name: entry(kind, names, lambda held: HeldSpec(block.var(held))) for name, (kind, names) in asked}
         results = expanded(block, operator.opdef, values, {**operator.attrs, **specs})
     else:
         results = _again(block, operator, values)
@@ -137,6 +139,28 @@ def _expand(block: Block, operator: Operator) -> list[Operator]:
     block.ops = [*block.ops, *tail]
     block.program.touch()
     return added
+
+
+def _constant_of(block: Block, operator: Operator, key: str) -> Variable:
+    """Appends what makes a Variable of a residual of whole numbers or bools, which no gradient flows through.
+
+    Raises:
+        ProgramError: the infer rule of the op that gives the residual does not say what it is like.
+    """
+    giver = next(held for held in block.ops if key in held.gives.values())
+    (name,) = [name for name, kept in giver.gives.items() if kept == key]
+    whole = giver.opdef.whole
+    spec = infer(whole, giver.by_input(block.var), giver.attrs)[whole.schema.output_names.index(name)]
+    if not isinstance(spec, TensorSpec):
+        raise ProgramError(
+            f"{giver.opdef.subject}, residual {name!r}: expected a spec from its infer rule, since a derivative of "
+            f"{operator.opdef.schema.name} reads it as a variable, got None; return its spec too, after those of the "
+            "outputs",
+            at=str(giver.opdef.origin),
+        )
+    made = block.create_var(block.free_name(f"{key}@VALUE"), spec.shape, spec.dtype, stop_gradient=True)
+    connect(block, assign.opdef, [None], [made], {}, operator.role).residuals["x"] = key
+    return made
 
 
 def _entries(operator: Operator, slot: str, result: Any) -> list[Any]:

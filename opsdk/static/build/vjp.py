@@ -15,6 +15,7 @@ from opsdk.ops.creation import fill_any_like
 from opsdk.ops.shape import assign
 from opsdk.static.build.backward import gradients
 from opsdk.static.build.frontend import RECORDER, Maker
+from opsdk.static.ir.operator import BACKWARD, FORWARD
 from opsdk.static.ir.variable import Variable
 
 
@@ -30,6 +31,7 @@ def pulled(
         is_there = value is None or isinstance(value, Variable)
         return value if is_there else block.create_constant(as_constant(value, None, "vjp"))
 
+    start = len(block.ops)
     with block.all_or_nothing(), GradMode(True):
         taken = [assign(lifted(value)) for value in inputs]
         targets = [variable for variable in taken if is_differentiable(variable.dtype)]
@@ -41,6 +43,9 @@ def pulled(
         if ends and targets:
             found = iter(gradients([y for y, _ in ends], targets, [dy for _, dy in ends]))
         made = [next(found) if is_differentiable(variable.dtype) else None for variable in taken]
+        for operator in block.ops[start:]:
+            if operator.role == BACKWARD:
+                operator.role = FORWARD  # the product is what the call gives, also where nothing is trained
         pairs = zip(made, taken, strict=True)
         return outputs, [fill_any_like(x) if dx is None and is_differentiable(x.dtype) else dx for dx, x in pairs]
 

@@ -221,10 +221,11 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
         twin = copy.copy(variable)
         twin.block = made
         made.vars[name] = twin
+    read = {key for operator in kept for key in operator.reads.values()}
     calls: dict[int, Operator] = {}
     for operator in kept:
         twin_op = _twin(operator)
-        twin_op.residuals = {} if for_test else twin_op.residuals  # with the backward go those who read them
+        twin_op.residuals = {name: key for name, key in twin_op.residuals.items() if key in read}
         if operator.part_of is not None:
             twin_op.part_of = calls.setdefault(id(operator.part_of), _twin(operator.part_of))
         made.ops.append(twin_op)

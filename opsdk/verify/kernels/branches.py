@@ -20,7 +20,8 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import Call, copies, each, flat
 from opsdk.verify.inputs.domains import domain_of, held
-from opsdk.verify.kernels.launch import out_of_bounds, plan_of
+from opsdk.verify.kernels.launch import plan_of
+from opsdk.verify.kernels.memory import tried
 from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
 
@@ -165,4 +166,5 @@ def _is_safe(session: Session, kernel: Kernel, variant: Call, call: Call) -> boo
         pairs = zip(flat(variant.inputs), flat(call.inputs), strict=True)
         if any(old.dtype.kind in "iu" and new.tobytes() != old.tobytes() for new, old in pairs):
             return False
-    return out_of_bounds(session.opdef, kernel, variant) == ""
+    found = tried(session.opdef, kernel, variant)
+    return found.is_tried and found.outside is None

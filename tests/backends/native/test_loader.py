@@ -29,7 +29,7 @@ def plus_of(image):
 @pytest.fixture(scope="module")
 def data():
     """An object file with one function."""
-    return compile_object("plus", [Export("plus", plus_one, int64(int64))])[0]
+    return compile_object("plus", [Export("plus", plus_one, int64(int64))])
 
 
 def test_a_symbol_is_called_at_its_address(data):

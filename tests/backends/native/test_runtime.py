@@ -115,7 +115,7 @@ def count(start, stop, sizes, times):
 def test_threads_that_run_at_once_never_take_the_same_piece():
     counters = types.CPointer(int64)
     signature = int32(int64, int64, counters, counters)
-    data, _ = compile_object("count", [Export("count", count, signature, is_range=True)])
+    data = compile_object("count", [Export("count", count, signature, is_range=True)])
     image = load(data, ["count"])
     opsdk.set_flags(threads=4)
     times = np.zeros(50_000, np.int64)

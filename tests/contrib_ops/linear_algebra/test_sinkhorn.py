@@ -99,8 +99,8 @@ def test_float32_stays_float32(rng):
         ({"b": np.ones(3)}, r"b expected shape \(2,\) beside cost \(3, 2\), got \(3,\)"),
         ({"b": np.ones(2, "float32")}, "b expected float64 like cost, got float32; cast one of them"),
         ({"a": np.array([1.0, 0.0, 1.0])}, "a expected weights above 0, got 0.0; leave out what has none"),
-        ({"eps": 0.0}, "'eps' expected float > 0, got 0.0; write eps=0.5"),
-        ({"iterations": 0}, "'iterations' expected int >= 1, got 0; write iterations=2"),
+        ({"eps": 0.0}, "'eps' expected float > 0, got 0.0; write eps=0.1"),
+        ({"iterations": 0}, "'iterations' expected int >= 1, got 0; write iterations=1"),
         ({"gradient": "exact"}, r"'gradient' expected 'implicit' \| 'unrolled', got 'exact'"),
     ],
 )

@@ -92,7 +92,7 @@ def test_strided_distances_are_read_where_they_lie(rng):
         (np.zeros((2, 2)), 1.0, r"soft_dtw: distances expected shape \(batch, rows, columns\), got \(2, 2\)"),
         (np.zeros((2, 0, 3)), 1.0, r"distances expected a row and a column, got shape \(2, 0, 3\); series have"),
         (np.zeros((1, 2, 2), int), 1.0, "distances expected float32 or float64, got int64; cast it"),
-        (np.zeros((1, 2, 2)), 0.0, "'gamma' expected float > 0, got 0.0; write gamma=0.5"),
+        (np.zeros((1, 2, 2)), 0.0, "'gamma' expected float > 0, got 0.0; write gamma=1.0"),
         (np.zeros((1, 2, 2)), -1.0, "'gamma' expected float > 0, got -1.0"),
     ],
 )

@@ -83,5 +83,5 @@ def test_a_scale_that_is_not_above_0_is_refused(scale):
 
 
 def test_levels_on_the_other_side_of_0_are_refused():
-    with pytest.raises(ValueError, match="'quant_min' expected int <= 0, got 3; write quant_min=-1"):
+    with pytest.raises(ValueError, match="'quant_min' expected int <= 0, got 3; write quant_min=0"):
         fake_quantize(np.ones(3), np.array(1.0), quant_min=3, quant_max=1)

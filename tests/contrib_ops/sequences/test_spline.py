@@ -73,7 +73,7 @@ def test_float32_stays_float32():
         ({"values": np.ones(3)}, r"values expected \(…, 4\), one for each knot, got \(3,\)"),
         ({"x": np.ones((2, 2))}, r"knots and x expected one axis, and 2 knots at least, got \(4,\) and \(2, 2\)"),
         ({"boundary": "periodic"}, r"'boundary' expected 'natural' \| 'clamped' \| 'not-a-knot', got 'periodic'"),
-        ({"order": -1}, "'order' expected int >= 0, got -1; write order=1"),
+        ({"order": -1}, "'order' expected int >= 0, got -1; write order=0"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(given, message):

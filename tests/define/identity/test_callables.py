@@ -1,6 +1,8 @@
 import functools
 import math
 import re
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,6 +133,13 @@ def test_values_are_found_wherever_a_callable_holds_them():
     assert held_by(layer) == held_by(layer.forward) == ["bias", "weight"]
     assert held_by(lambda x: layer(x)) == ["layer.bias", "layer.weight"]
     assert held_by(at_the_top) == held_by(opsdk.tanh) == held_by(np.tanh) == held_by(math.sin) == []
+
+
+def test_they_are_found_in_what_the_standard_library_holds_them_in():
+    t = opsdk.ones([2])
+    held = SimpleNamespace(w=deque([t]))
+    assert held_by(lambda x: x * held.w[0]) == ["held.w[0]"]
+    assert held_by(functools.lru_cache(lambda n: t * n)) == ["t"]
 
 
 class Slotted:

@@ -181,18 +181,22 @@ def test_a_value_inside_is_taken_in_the_attributes_own_type(kind, value, kept):
         ("int[2]", (1, 2, 3), "int[2], got [1, 2, 3] (list); write k=[2, 2] or the like"),
         ("float[2]", [], "float[2], got [] (list); write k=[0.5, 0.5] or the like"),
         ("str[2]", ["a"], 'str[2], got [\'a\'] (list); write k=["text", "text"] or the like'),
-        ("0 <= float < 1", 1.0, "0 <= float < 1, got 1.0; write k=0.5"),
-        ("0 <= float < 1", -1e-300, "0 <= float < 1, got -1e-300; write k=0.5"),
-        ("0 <= float < 1", float("nan"), "0 <= float < 1, got nan; write k=0.5"),
-        ("float <= 2", float("nan"), "float <= 2, got nan; write k=1.0"),
-        ("float < inf", float("inf"), "float < inf, got inf; write k=0.5"),
+        ("0 <= float < 1", 1.0, "0 <= float < 1, got 1.0"),
+        ("0 <= float < 1", -1e-300, "0 <= float < 1, got -1e-300; write k=0.0"),
+        ("0 <= float < 1", float("nan"), "0 <= float < 1, got nan"),
+        ("float <= 2", float("nan"), "float <= 2, got nan"),
+        ("float < inf", float("inf"), "float < inf, got inf"),
         ("0 <= float < 1", "a", "0 <= float < 1, got 'a' (str); write k=0.5 or the like"),
-        ("int >= 1", 0, "int >= 1, got 0; write k=2"),
-        ("0 < float[]", [1.0, -2.0], "float[] > 0, got -2.0 at position 1; write k=[0.5, 0.5]"),
+        ("-1 <= float <= 2", 7, "-1 <= float <= 2, got 7.0; write k=2.0"),
+        ("int >= 1", 0, "int >= 1, got 0; write k=1"),
+        ("0 < int < 9", -4, "0 < int < 9, got -4; write k=1"),
+        ("0 < int < 9", 9, "0 < int < 9, got 9; write k=8"),
+        ("0 <= int[] <= 9", [12, 3, -1], "0 <= int[] <= 9, got 12 at position 0; write k=[9, 3, 0]"),
+        ("0 < float[]", [1.0, -2.0], "float[] > 0, got -2.0 at position 1"),
         ("'linear' | 'cubic'", "qubic", "'linear' | 'cubic', got 'qubic'; write k='cubic'"),
         ("'linear' | 'cubic'", "x", "'linear' | 'cubic', got 'x'; write k='linear'"),
         ("'linear' | 'cubic'", None, "'linear' | 'cubic', got None (NoneType); write k='linear' or the like"),
-        ("1 | 2", 3, "1 | 2, got 3; write k=1"),
+        ("1 | 2", 3, "1 | 2, got 3; write k=2"),
         ("('a' | 'b')[2]", ["a", "c"], "('a' | 'b')[2], got 'c' at position 1; write k=['a', 'a']"),
     ],
 )
@@ -201,6 +205,20 @@ def test_a_value_outside_meets_one_sentence(kind, value, told):
         coerce(AttrDecl("k", AttrType.of(kind)), value, "op 'f'")
     assert str(caught.value) == f"op 'f': attribute 'k' expected {told}"
     assert caught.value.details == {"attribute": "k", "got": list(value) if isinstance(value, tuple) else value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "given", "told"),
+    [
+        ("float > 0", 0.25, 0, "float > 0, got 0.0; write k=0.25"),
+        ("float[2] > 0", (0.25, 1.0), [1, 0], "float[2] > 0, got 0.0 at position 1; write k=[0.25, 1.0]"),
+        ("float? > 0", None, 0, "float? > 0, got 0.0"),
+    ],
+)
+def test_beside_an_open_bound_the_default_is_told(kind, default, given, told):
+    with pytest.raises(AttributeValueError) as caught:
+        coerce(AttrDecl("k", AttrType.of(kind), default), given, "op 'f'")
+    assert str(caught.value) == f"op 'f': attribute 'k' expected {told}"
 
 
 def test_an_open_size_of_a_spec_among_numbers_is_told_with_its_remedy():

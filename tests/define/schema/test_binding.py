@@ -209,6 +209,24 @@ def test_a_check_given_after_a_call_holds_from_then_on():
         op(np.ones(1))
 
 
+@pytest.mark.parametrize("given", [0, 1], ids=["first call", "later call"])
+def test_what_a_check_raises_itself_keeps_its_type_behind_the_ops_name(given):
+    op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x + 1)
+
+    def refused(x):
+        if x.size > given:
+            raise ZeroDivisionError("ouch")
+
+    op.check(refused)
+    if given:
+        op(np.ones(1))
+    with pytest.raises(ZeroDivisionError) as caught:
+        op(np.ones(2))
+    assert str(caught.value) == "op 't::f', check: ouch"
+    (note,) = caught.value.__notes__  # and none that the kernel raised it, which has not run
+    assert note.startswith("  raised in op 't::f', check at ")
+
+
 def test_a_file_that_runs_again_keeps_its_check(run_file):
     text = "@opsdk.op(namespace='t')\ndef f(x):\n    return x + 1\n"
     first = run_file("ops.py", text + "f.check(lambda x: 'x expected away from here')\n")["f"]

@@ -49,3 +49,15 @@ def test_a_jvp_that_is_wrong_where_the_function_is_flat_only_nearby_is_found() -
         vary=False,
     )
     assert {finding.check for finding in report.findings} == {"jvp value"}
+
+
+def test_a_wrong_tangent_is_named_by_its_output_and_index() -> None:
+    x = np.array([[0.3, 1.2], [0.5, -0.7]])
+    report = check(
+        lambda x: (x * x, np.sin(x)),
+        lambda i, o, c: (2 * i[0] * c[0] + np.cos(i[0]) * c[1],),
+        (x,),
+        jvp=lambda i, t: (2 * i[0] * t[0], np.where(i[0] == 0.5, 3.0, np.cos(i[0])) * t[0]),
+        vary=False,
+    )
+    assert "wrong in 1 of 8 output elements, worst output 1[1, 0]: yours " in report.findings[0].message

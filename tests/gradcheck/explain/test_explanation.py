@@ -81,3 +81,60 @@ def test_a_fault_that_only_other_values_show_is_said_to_be_one() -> None:
     x = np.array([0.8, -1.2, 0.7, 1.1, -0.9, 1.0])
     (finding,) = check(np.sin, beyond_two, (x,)).findings
     assert finding.cause == "right at the given values, wrong at others"
+
+
+def test_one_contribution_of_several_is_named_with_the_index_that_repeats_though_not_all_were_tested() -> None:
+    x, index = np.linspace(-1.0, 1.0, 30).reshape(2, 3, 5), np.array([[0, 4, 4], [2, 2, 2]])
+    place = np.arange(2)[:, None, None], np.arange(3)[None, :, None]
+
+    def assign(i: Any, o: Any, c: Any) -> Any:
+        gradient = np.zeros_like(i[0])
+        gradient[(*place, i[1][:, None, :])] = c[0]
+        return gradient, None
+
+    def take(x: Any, index: Any) -> Any:
+        return x[(*place, index[:, None, :])]
+
+    for budget in (None, 1500):
+        (value,) = check(take, assign, (x, index), vary=False, budget=budget).findings
+        assert value.cause == (
+            "wrong where 'index' repeats: yours is the contribution of the last output alone; '=' where '+=' is meant "
+            "does this"
+        )
+
+
+def test_a_side_of_zero_is_named_where_all_elements_were_judged_and_not_where_few_of_many_suggest_it() -> None:
+    def mixed(x: Any) -> Any:
+        return np.sin(x) * np.roll(x, 1)
+
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        gradient = c[0] * np.cos(i[0]) * np.roll(i[0], 1) + np.roll(c[0] * np.sin(i[0]), -1)
+        return (gradient + np.where(i[0] < 0, np.tanh(i[0]) * c[0], 0),)
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.2, 2, 24) * np.where(rng.random(24) < 0.5, -1, 1)
+    (of_all,) = check(mixed, vjp, (x[:8],), vary=False).findings
+    assert of_all.cause == "wrong exactly where x < 0"
+    (of_few,) = check(mixed, vjp, (x,), vary=False, budget=400).findings
+    assert "elements tested, of 24" in of_few.message
+    assert "exactly" not in (of_few.cause or "")
+
+
+def test_the_end_of_the_tested_elements_is_not_the_end_of_all() -> None:
+    x = np.linspace(0.2, 2.0, 48)
+
+    def mixed(x: Any) -> Any:
+        return np.sin(x) * np.roll(x, 1)
+
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        gradient = c[0] * np.cos(i[0]) * np.roll(i[0], 1) + np.roll(c[0] * np.sin(i[0]), -1)
+        return (gradient + np.where(np.arange(48) % 6 == 5, np.tanh(i[0]) * c[0], 0),)
+
+    findings = check(mixed, vjp, (x,), vary=False, budget=200).findings
+    assert all("elements are wrong" not in (one.cause or "") for one in findings)
+
+
+def test_a_factor_of_nearly_one_that_grows_with_the_element_is_neither_its_sign_nor_a_constant() -> None:
+    e = np.array([0.7, 1.5, 2.9, 2.2])
+    (value,) = check(np.square, lambda i, o, c: (2 * c[0] * i[0] * (1 + 1e-8 * i[0]),), (e,), vary=False).findings
+    assert value.cause is None

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -71,8 +73,41 @@ def test_where_sums_cancel_a_row_is_held_to_what_the_reference_loses_there():
         other = x[:, ::2].cumsum(axis=1)[:, -1] + x[:, 1::2].cumsum(axis=1)[:, -1]
         assert truth.problem(truth.outputs) == ""
         assert truth.problem([other]) == ""
-        other[77] += np.float32(0.1)
+        other[77] += np.float32(0.25)
         assert truth.problem([other]).startswith("output 'y' wrong in 1 of 400 elements, worst y[77]")
+
+
+def test_a_sum_of_many_terms_may_lose_what_adding_them_one_after_another_loses():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::sum(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((), x.dtype))
+        def total(x):
+            return np.asarray(x.sum(), x.dtype)
+
+        x = np.full(2**18, 0.1, np.float32)  # whose partial sums are all rounded the same way
+        truth = Truth(total.opdef, Call([x], {}))
+        plain = np.cumsum(x)[-1]
+        assert abs(plain - 0.1 * 2**18) > 1e-4 * plain
+        assert truth.problem([np.asarray(plain)]) == ""
+        problem = truth.problem([np.asarray(plain / 2)])
+        told = r"output 'y' wrong in 1 of 1 elements, worst y: this kernel gives [\d.]+, the reference [\d.]+, of some "
+        assert re.fullmatch(told + r"\d{5,6} terms", problem)
+
+
+def test_how_many_numbers_enter_an_element_is_told_by_what_changes_it(truth):
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::dot(Tensor x, Tensor w) -> Tensor y", infer=lambda x, w: x)
+        def dot(x, w):
+            return x @ w
+
+        rng = np.random.default_rng(0)
+        terms = Truth(dot.opdef, Call([rng.normal(size=(64, 64)), rng.normal(size=(64, 64))], {}))._terms[0]
+        assert 64 <= np.median(terms) <= 256  # of 128, by powers of 2
+    assert truth._terms[0].max() <= 4
+    y = truth.outputs[0].copy()
+    y[::100] *= np.float32(1.001)
+    assert truth.problem([y]).startswith("output 'y' wrong in 99")  # of 1000, those that are not near 0
 
 
 def test_a_gradient_that_nobody_wants_may_be_left_out():

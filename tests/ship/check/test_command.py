@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import opsdk
 from opsdk.core.errors import TargetError
 from opsdk.ship.check.command import judged_ops
 from opsdk.ship.check.item import items_of
@@ -191,10 +192,10 @@ def test_an_interrupt_reports_what_was_checked(run, right, wrong, monkeypatch):
 
     whole = check.check_one
 
-    def check_one(selection, op, seed, trace):
+    def check_one(selection, op, seed, *depth):
         if op.opdef.name == "bad::clamp":
             raise KeyboardInterrupt
-        return whole(selection, op, seed, trace)
+        return whole(selection, op, seed, *depth)
 
     monkeypatch.setattr(check, "check_one", check_one)
     result = run("check", "good.py", "bad.py")
@@ -319,6 +320,30 @@ def test_an_op_with_a_note_fails_under_strict(run, here, options, status):
     assert ("failed by --strict: plain::root has a note" in result.stdout) == bool(options)
 
 
+STAIRS = """\
+import numpy as np
+import opsdk
+
+
+@opsdk.op
+def stair(x):
+    return np.round(x * 1e9) * 1e-9
+
+
+stair.backward(lambda dy: dy * 1.0)
+stair.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), reason="too fine to see")])
+"""
+
+
+def test_elements_that_stay_undecided_are_shown_and_fail_under_strict(run, here):
+    (here / "plain.py").write_text(STAIRS)
+    assert run("check", "plain.py").exit_code == 0
+    result = run("check", "plain.py", "--strict", "-v")
+    assert result.exit_code == 1
+    assert "  unsure   plain::stair, vjp at (float64(3, 4)) too fine to see: " in result.stdout
+    assert "failed by --strict: plain::stair has elements that could not be judged" in result.stdout
+
+
 def test_strict_says_nothing_of_ops_that_fail_anyway(run, wrong):
     assert "failed by --strict" not in run("check", "bad.py", "--strict").stdout
 
@@ -402,3 +427,11 @@ def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back
     again = run("check", "own.py:logistic[cpu,float64,c]::accuracy.logistic")
     assert again.exit_code == 1, again.output
     assert "at x=0.0: 0.25 for 0.5" in again.stdout
+
+
+@pytest.mark.parametrize(("options", "asked"), [((), False), (("--thorough",), True)])
+def test_thorough_is_handed_on_to_verify(run, right, monkeypatch, options, asked):
+    whole, told = opsdk.verify, []
+    monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["thorough"]) or whole(op, **given))
+    assert run("check", *options, "good.py").exit_code == 0
+    assert told == [asked]

@@ -5,8 +5,11 @@ import sys
 
 import pytest
 
+import opsdk
 from gradcheck.run import workers
 from gradcheck.run.workers import Outcome
+from opsdk.define.op import REGISTRY
+from opsdk.ship.check import command
 from opsdk.ship.explain.page import explained
 from opsdk.verify.report import VerifyReport
 from tests.contracts.tree import REPOSITORY
@@ -192,3 +195,24 @@ def test_a_wrong_number_is_a_usage_error(run, right, options, words):
 
 def test_the_code_of_a_crash_is_explained():
     assert explained("302").startswith("OP302 GradcheckError: An op ended the process in which it was verified.")
+
+
+@pytest.mark.parametrize(
+    ("where", "told", "at"),
+    [
+        ("_check (/lib/gradcheck/checks.py:59)", "crashed: signal SIGABRT in, or after, {kernel}", "{kernel}"),
+        ("f ({file}:3)", "crashed: signal SIGABRT in f ({file}:3), after {kernel}", "f ({file}:3)"),
+        ("{kernel}", "crashed: signal SIGABRT in {kernel}", "{kernel}"),
+    ],
+)
+def test_a_crash_in_other_code_than_a_kernels_names_the_kernels_that_may_have_spoilt_memory(where, told, at):
+    with REGISTRY.scoped():
+        op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: x * 1)
+        op.kernel("cpu", language="c", dtype="float64", source="int32_t f_f64(const DLTensor *x, DLTensor *y);")
+        origin = next(kernel.origin for kernel in op.opdef.kernels if kernel.language == "c")
+        names = {"kernel": f"f, c kernel ({origin})", "file": str(origin).rpartition(":")[0]}
+        stack = (where.format(**names),)
+        outcome = Outcome("crashed", message=f"crashed: signal SIGABRT in {stack[0]}", stack=stack)
+        (finding,) = command._report_of_end(op, outcome, 0).findings
+    assert finding.message.endswith(f"expected its kernels to return or raise, {told.format(**names)}")
+    assert finding.at == at.format(**names)

@@ -220,6 +220,17 @@ def test_a_reshape_keeps_an_open_size_where_it_is(exe, images, reshape):
     np.testing.assert_array_equal(exe.run(feed={"images": values}, fetch_list=[made])[0], values.reshape(2, 12))
 
 
+def test_a_reshape_takes_all_sizes_of_another_variable(exe, images):
+    flat = static.data("flat", [None], "float32")
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    made = [flat.reshape(images.shape), opsdk.reshape(flat, list(images.shape)), images.reshape(images.shape)]
+    assert [value.spec.shape for value in made] == [(None, None, 4)] * 3
+    for found in exe.run(feed={"images": values, "flat": values.ravel()}, fetch_list=made):
+        np.testing.assert_array_equal(found, values)
+    with pytest.raises(ProgramError, match="expected a number for op 'opsdk::reshape', attribute 'shape'"):
+        flat.reshape([*images.shape[:2], 2, 2])
+
+
 def test_a_reshape_refuses_an_open_size_elsewhere(images):
     other = static.data("other", [None, 4], "float32")
     for wanted in ([images.shape[1], -1], [other.shape[0], -1], [2, images.shape[0], -1]):
