@@ -29,6 +29,7 @@ from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, ch
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
+from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -189,6 +190,7 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         check_rows(session)
         if not is_last:
             check_branches(session)
+        check_watched(session)
     session.drop_doubtful_calls()
 
 

@@ -50,7 +50,7 @@ class Frame:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
         self._origin = str(kernel.origin)
-        self._enter = call_at(kernel.origin, f"{schema.name}, c kernel")
+        self.enter = call_at(kernel.origin, f"{schema.name}, c kernel")
         self._library = library
         self._options = COptions(**kernel.options)
         self._inputs = [slot_of(ffi, decl) for decl in schema.inputs]
@@ -116,7 +116,7 @@ class Frame:
                 continue
             slot.fill(output)
             arguments += slot.arguments
-        status = self._enter(self.function, [*arguments, *last])  # without the GIL
+        status = self.enter(self.function, [*arguments, *last])  # without the GIL
         if status:
             raise self.failure(status, values, attrs)
         if room is not None:
@@ -134,7 +134,7 @@ class Frame:
     ) -> list[int]:
         """Returns what the function of the source that decides open sizes gives."""
         sizes = self._library.ffi.new("int64_t[]", [-1] * count)
-        status = self._enter(self._library.counting[self._dtype], [*arguments, sizes])
+        status = self.enter(self._library.counting[self._dtype], [*arguments, sizes])
         if status:
             raise self.failure(status, values, attrs, size_symbols(self._opdef.schema, self._options.decides))
         return list(sizes)
@@ -212,9 +212,7 @@ class Frame:
         self.attrs = dict(attrs)
         self.function = function
 
-    def _closed(
-        self, decl: OutputDecl, spec: Any, number: str = ""
-    ) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+    def _closed(self, decl: OutputDecl, spec: Any, number: str = "") -> tuple[tuple[int, ...], np.dtype[Any]] | None:
         """Returns shape and dtype of an output, or of one of a list; None of what is not given."""
         if spec is None and (decl.holes if number else decl.kind == "optional"):
             return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Language, Launch, NativeEntry, register_language
+from opsdk.backends.c.options import COptions, c_options
+from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -70,6 +70,17 @@ class CffiC(Language):
     def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
         """Returns a launch that fills arrays made by `empty(shape, dtype)`."""
         return slow("opsdk.backends.c.row").launch_into(opdef, kernel, empty)
+
+    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+        """Returns what sanitizers look for."""
+        has_threads = COptions(**kernel.options).uses_openmp
+        return ("bounds", "undefined", "race") if has_threads else ("bounds", "undefined")
+
+    def watched(
+        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> Iterator[Fault]:
+        """Yields what sanitizers find."""
+        yield from slow("opsdk.backends.c.sanitized").sanitized(opdef, kernel, calls)
 
     def traced(self, kernel: Kernel) -> Kernel:
         """Returns the kernel as it is compiled line by line."""

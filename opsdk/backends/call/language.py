@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -48,6 +48,27 @@ class NativeEntry:
     pointers: tuple[tuple[str, str], ...]
     attrs: tuple[str, ...]
     keep: object
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a watched run of a kernel found.
+
+    Attributes:
+        call: the number of the call.
+        kind: `bounds`, an access beside memory; `undefined`, what C does not define; `race`, of two threads.
+        message: what happened.
+        at: file and line; empty where they are not known.
+    """
+
+    call: int
+    kind: str
+    message: str
+    at: str = ""
+
+
+class NotWatchedError(Exception):
+    """A kernel cannot be watched, for a reason that its text has; it is no fault of the kernel."""
 
 
 class Language(Notation):
@@ -109,6 +130,20 @@ class Language(Notation):
     def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
         """Returns the callable of a kernel on the CPU; what it fills is made by `empty(shape, dtype)`."""
         return self.compile(opdef, kernel)
+
+    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+        """Returns what the watched run of a kernel looks for: `bounds`, `undefined`, `race`; nothing where none is."""
+        return ()
+
+    def watched(
+        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> Iterator[Fault]:
+        """Yields what a kernel does that is compiled to watch itself, at calls, each its inputs and attributes.
+
+        Raises:
+            NotWatchedError: that cannot be looked at.
+        """
+        raise NotWatchedError(f"kernels in {self.name} do not watch themselves")
 
     def traced(self, kernel: Kernel) -> Kernel | None:
         """Returns a kernel as it runs where its lines are wanted; None where it does not know them."""

@@ -17,6 +17,7 @@ from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
+from opsdk.core.flags import FLAGS
 from opsdk.core.lazy import slow
 from opsdk.core.nested import flat
 from opsdk.define.identity.sameness import changed
@@ -26,8 +27,18 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.scalars import SPEC
 
 
-def launch_of(opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = arena.empty) -> Launch:
-    """Returns a launch that gives the kernel its arguments in its own order, and outputs made by `empty(shape, dtype)`.
+def launch_of(
+    opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = arena.empty, *, is_checked: bool | None = None
+) -> Launch:
+    """Returns a launch that gives the kernel its arguments in its own order, and the outputs that it fills.
+
+    In debug mode an index that is beyond an array raises an IndexError.
+
+    Args:
+        opdef: the op.
+        kernel: one of its kernels.
+        empty: makes the outputs that it fills.
+        is_checked: whether indices are checked; as the flag `debug` says, unless given.
 
     Raises:
         BindingError: the kernel takes some of the outputs as buffers, but not all.
@@ -35,7 +46,8 @@ def launch_of(opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = a
     """
     buffers = buffers_of(opdef, kernel)
     check_unchanged(opdef, kernel)
-    function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
+    is_checked = FLAGS.debug if is_checked is None else is_checked
+    function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel, is_checked=is_checked))
     schema = opdef.schema
     inputs = schema.input_names
     names = kernel.parameters
@@ -131,15 +143,20 @@ def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[..., None]:
 
 
 # A kernel has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
+# And another that checks indices, where that is asked for.
 _DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
+_CHECKED: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
 
 
 # Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
-def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
-    if kernel not in _DISPATCHERS:
+def _compiled(opdef: OpDef, kernel: Kernel, *, is_checked: bool) -> Any:
+    made = _CHECKED if is_checked else _DISPATCHERS
+    if kernel not in made:
         function = dispatcher_of(opdef, kernel)
-        _DISPATCHERS[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba kernel")
-    return _DISPATCHERS[kernel]
+        if is_checked:
+            function = slow("opsdk.backends.numba.store").checking(function)
+        made[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba kernel")
+    return made[kernel]
 
 
 _NUMBERS = {"int[]": np.int64, "float[]": np.float64, "bool[]": np.bool_, "complex[]": np.complex128}

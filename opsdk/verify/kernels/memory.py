@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,8 @@ from opsdk.backends.call.buffers import infer_buffers, unneeded
 from opsdk.backends.call.checked import checked_first
 from opsdk.backends.call.language import language_of
 from opsdk.backends.memory.guarded import GuardedMemory, Touch, filling, watcher
+from opsdk.backends.numba.text import place_of
 from opsdk.core.nested import named, refill
-from opsdk.core.origin import PACKAGE_ROOT, shorten
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
@@ -132,10 +131,7 @@ def _text(opdef: OpDef, kernel: Kernel, call: Call) -> Trial:
     try:
         return Trial(is_tried=_tried(opdef, kernel, call, 0) is not None)
     except IndexError as error:
-        codes = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-        own = [(code, line) for code, line in codes if not code.co_filename.startswith(PACKAGE_ROOT)]
-        at = f"{shorten(own[-1][0].co_filename)}:{own[-1][1]}, {own[-1][0].co_name}" if own else ""
-        return Trial(Outside(f"{error}; {_COMPILED}", at), is_tried=True)
+        return Trial(Outside(f"{error}; {_COMPILED}", place_of(error)), is_tried=True)
     except Exception:
         return Trial()
 

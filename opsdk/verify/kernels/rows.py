@@ -45,14 +45,18 @@ def check_rows(session: Session) -> None:
             kernel = opdef.kernels.loaded(kernel)
             tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
             for call, variant in tried:
-                # A line of the table is for the dtype of a kernel, or of a function, of its own.
-                is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
-                case = session.case(kernel, variant, _decides(opdef, variant) if is_own else kernel.key.dtype)
+                case = case_of(session, kernel, variant)
                 if variant is call or _can_be_compared(session, kernel, variant):
                     _check_row(case, is_twin=variant is not call)
             if session.calls and not tried:
                 row = KernelId.of(kernel, kernel.key.dtype)
                 session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+
+
+def case_of(session: Session, kernel: Kernel, call: Call) -> Case:
+    """Returns a call on a kernel; a line of the table is for the dtype of a kernel, or of a function, of its own."""
+    is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
+    return session.case(kernel, call, _decides(session.opdef, call) if is_own else kernel.key.dtype)
 
 
 def _can_be_compared(session: Session, kernel: Kernel, call: Call) -> bool:

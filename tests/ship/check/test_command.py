@@ -429,9 +429,17 @@ def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back
     assert "at x=0.0: 0.25 for 0.5" in again.stdout
 
 
-@pytest.mark.parametrize(("options", "asked"), [((), False), (("--thorough",), True)])
-def test_thorough_is_handed_on_to_verify(run, right, monkeypatch, options, asked):
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("good.py",), False),
+        (("good.py", "--thorough"), True),
+        (("good.py:clamp[cpu,float64,numpy]::race",), True),
+        (("good.py:clamp[cpu,float64,numpy]::vjp.x",), False),
+    ],
+)
+def test_thorough_is_handed_on_to_verify(run, right, monkeypatch, words, asked):
     whole, told = opsdk.verify, []
     monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["thorough"]) or whole(op, **given))
-    assert run("check", *options, "good.py").exit_code == 0
+    assert run("check", *words).exit_code == 0
     assert told == [asked]
