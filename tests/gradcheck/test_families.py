@@ -14,12 +14,13 @@ _FEW = 4
 
 
 def seeded(role: str) -> list[Any]:
-    """Gives each pair that has a vjp of the role at a few seeds: one of each family is asked in every run."""
+    """Gives each pair that has a vjp of the role at a few seeds."""
+    rest = pytest.mark.slow  # the other pairs of a family, and other seeds; the first of each is in every run
     cases = []
-    for place, family in enumerate(FAMILIES):
+    for family in FAMILIES:
         for number, pair in enumerate(pair for pair in family if getattr(pair, role) is not None):
             for seed in range(_FEW):
-                marks = () if number == seed == 0 and place < len(FAMILIES) else pytest.mark.slow
+                marks = () if number == seed == 0 else rest
                 cases.append(pytest.param(pair, seed, id=f"{pair.name}, seed {seed}", marks=marks))
     return cases
 
