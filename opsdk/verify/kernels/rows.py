@@ -26,6 +26,7 @@ from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.kernels.agreement import check_values, same_bits
+from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.session import Case, Session, cannot_run_here, said
@@ -43,7 +44,8 @@ def check_rows(session: Session) -> None:
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
-            tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
+            served = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
+            tried = [(call, each) for call, variant in served for each in declared(opdef, kernel, variant)]
             for call, variant in tried:
                 case = case_of(session, kernel, variant)
                 if variant is call or _can_be_compared(session, kernel, variant):
