@@ -19,13 +19,15 @@ from opsdk.verify.inputs.domains import broken, held
 def declared(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
     """Yields a call in every combination of the dtypes that `dtypes=` says of its floating inputs, inside its domain.
 
-    That is the call itself where nothing is said. Of a call that only adds to others one combination is enough.
+    The call itself is the first, or the only one where nothing is said. Of a call that only adds to others one
+    combination is enough.
     """
     names, told = opdef.schema.input_names, dict(kernel.options.get("dtypes", ()))
     own = {name: a.dtype for name, value in zip(names, call.inputs, strict=True) for a in flat([value]) if is_float(a)}
     several = {name: dtypes for name, dtypes in told.items() if name in own and isinstance(dtypes, tuple)}
     likes = {name: other for name, other in told.items() if name in own and other in own}
-    for chosen in product(*several.values()):
+    given = tuple(own[name].name for name in several)
+    for chosen in sorted(product(*several.values()), key=lambda chosen: chosen != given):
         wanted = {**own, **{name: as_dtype(dtype) for name, dtype in zip(several, chosen, strict=True)}}
         wanted |= {name: wanted[other] for name, other in likes.items()}
         variant = call if wanted == own else _in(opdef, call, wanted)

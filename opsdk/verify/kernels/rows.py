@@ -44,8 +44,7 @@ def check_rows(session: Session) -> None:
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
-            served = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
-            tried = [(call, each) for call, variant in served for each in declared(opdef, kernel, variant)]
+            tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
             for call, variant in tried:
                 case = case_of(session, kernel, variant)
                 if variant is call or _can_be_compared(session, kernel, variant):
@@ -166,7 +165,16 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
 
 
 def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
-    """Yields a call at the dtypes that a kernel serves; the call itself is the first of them where it is served."""
+    """Yields a call at the dtypes that a kernel serves, those that it declares of inputs beside the first among them.
+
+    The call itself is the first of them where it is served.
+    """
+    for served in _served(opdef, kernel, call):
+        yield from declared(opdef, kernel, served)
+
+
+def _served(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
+    """Yields a call at the dtypes of its first tensor that a kernel serves, which all others are given."""
     first = opdef.schema.deciding(call.inputs)
     only = kernel.key.dtype
     if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:
