@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -39,12 +40,14 @@ def declared(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
 
 def _in(opdef: OpDef, call: Call, wanted: Mapping[str, np.dtype[Any]]) -> Call | None:
     """Returns a call with floating inputs of some dtypes, by name; None where its domain has no such values."""
-    inputs = [
-        each([value], lambda a, name=name: a.astype(wanted[name]) if is_float(a) else a)[0]
-        for name, value in zip(opdef.schema.input_names, call.inputs, strict=True)
-    ]
+    pairs = zip(opdef.schema.input_names, call.inputs, strict=True)
+    inputs = [each([value], partial(_cast, dtype=wanted.get(name)))[0] for name, value in pairs]
     try:
         variant = held(opdef, replace(call, inputs=inputs))
         return None if broken(opdef, variant) else variant
     except Exception:  # whatever a rule raises of them
         return None
+
+
+def _cast(array: np.ndarray, dtype: np.dtype[Any] | None) -> np.ndarray:
+    return array.astype(dtype) if is_float(array) else array
