@@ -31,7 +31,6 @@ from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, ch
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
-from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -196,7 +195,6 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
             if not session.findings:
                 check_elsewhere(session)
                 check_coverage(session)
-        check_watched(session)
     session.drop_doubtful_calls()
 
 
