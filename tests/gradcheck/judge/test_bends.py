@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ def outcome(forward: Any, x: Any, slope: Any) -> Outcome:
 def test_equal_elements_are_tied_where_two_do_together_what_none_does_alone(forward: Any, expected: Any) -> None:
     judged = outcome(forward, EQUAL, np.zeros(3))
     assert is_bent(judged, np.arange(3)).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", [123, 124, 207, 226, 266])  # which four draws, and one side, did not show
+def test_the_middle_one_of_three_equal_is_tied_in_every_draw(seed: int) -> None:
+    judged = outcome(np.median, np.array([-1.0, -2.0, -2.0, -2.0, -3.0]), np.zeros(5))
+    drawn = replace(judged, generator=np.random.default_rng(seed))
+    assert is_bent(drawn, np.array([2])).all()
 
 
 def test_elements_that_differ_are_not_tied() -> None:
