@@ -296,6 +296,7 @@ def chain_samples(rng):
     yield opsdk.Sample(*drawn(rng, 2, 1, 2), np.array([1, 0], np.int32), reason="one step, and none; int32")
     yield opsdk.Sample(*drawn(rng, 1, 3, 1), np.array([2]), reason="a single tag")
     yield opsdk.Sample(*drawn(rng, 1, 2, 5), np.array([2]), reason="more tags than a vector")
+    yield opsdk.Sample(*drawn(rng, 9, 4, 2), np.array([4, 2] * 4 + [4]), reason="more sequences than parts, few pairs")
     yield opsdk.Sample(
         1e4 * rng.normal(size=(1, 2, 2)), *drawn(rng, 1, 1, 2)[1:], np.array([2]), reason="exp would overflow"
     )
@@ -303,9 +304,16 @@ def chain_samples(rng):
     yield opsdk.Sample(*drawn(rng, 0, 2, 2), np.zeros(0, int), reason="no sequences")
 
 
+def ruled_out(rng):
+    emissions, transitions, start, end = drawn(rng, 2, 3, 3)
+    transitions[:, 1] = start[1] = -np.inf
+    return emissions, transitions, start, end, np.array([3, 2])
+
+
 @viterbi.samples
 def viterbi_samples(rng):
     yield from chain_samples(rng)
+    yield opsdk.Sample(*ruled_out(rng), reason="no step leads to a tag")
     rows, turns = [[0.0, 2, 1], [3, 0.5, 0], [0, 2.5, 1]], [[0.0, 5, 0], [5, 0, 0], [0, 0, 5]]
     yield opsdk.Sample(np.array([rows]), np.array(turns), *np.zeros((2, 3)), np.array([3]), reason="a path that turns")
 
@@ -316,6 +324,8 @@ def crf_samples(rng):
         emissions, *scores = sample.inputs
         tags = rng.integers(0, emissions.shape[2], emissions.shape[:2])
         yield opsdk.Sample(emissions, tags, *scores, reason=sample.reason)
+    emissions, *scores = ruled_out(rng)
+    yield opsdk.Sample(emissions, np.array([[0, 2, 0], [2, 2, 0]]), *scores, reason="no step leads to a tag")
 
 
 @viterbi.bench

@@ -24,12 +24,13 @@ from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
+from opsdk.verify.kernels.coverage import check_coverage, tell_coverage
+from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
-from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -110,6 +111,7 @@ def verify(
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
     sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace, thorough) for opdef in links]
     _examine_all(sessions, given, is_cut=is_cut)
+    tell_coverage(sessions)
     report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()
@@ -190,7 +192,9 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         check_rows(session)
         if not is_last:
             check_branches(session)
-        check_watched(session)
+            if not session.findings:
+                check_elsewhere(session)
+                check_coverage(session)
     session.drop_doubtful_calls()
 
 

@@ -95,6 +95,7 @@ class Session:
         budget: forward calls for one derivative.
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
+        counted: by kernel which of its lines calls reached, where that was counted.
         suspects: kernels that differ from their reference, of this op and of those before it in a chain of gradients.
         thorough: whether kernels are also run as a build of theirs that watches itself, which takes seconds.
     """
@@ -116,6 +117,7 @@ class Session:
     warnings: dict[str, None] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
+    counted: dict[str, dict[tuple[str, int], bool]] = field(default_factory=dict)
     suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
     tested: int = 0

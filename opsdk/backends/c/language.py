@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,12 @@ class CffiC(Language):
     def line_at(self, opdef: OpDef, kernel: Kernel, stack: Sequence[int]) -> str:
         """Returns the line of the source."""
         return slow("opsdk.backends.c.lines").line_at(opdef, kernel, stack)
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool]:
+        """Runs a build of the source that counts lines, by gcov."""
+        return slow("opsdk.backends.c.coverage").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.lines import Lines, codes_of
 from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.random import Draw, Generator
@@ -174,6 +175,24 @@ class Language(Notation):
         """
         return None
 
+    # Any: one entry per input, an array, a list of arrays or None; attribute values.
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Returns by file and line of all code of a kernel whether a call reaches it; None where nobody can tell.
+
+        Functions that none enters are not among it: the line that calls them is.
+
+        Args:
+            opdef: the op.
+            kernel: the kernel.
+            calls: copies of inputs, which may be changed, and all attributes; of calls that the kernel takes.
+
+        Raises:
+            OpsdkError: the lines cannot be counted here.
+        """
+        return None
+
     # Any: attribute values.
     def check_entry(self, opdef: OpDef, specs: Sequence[TensorSpec | None], attrs: Mapping[str, Any]) -> None:
         """Checks what a C function asks of a call beside its dtypes; whoever asks for one again is checked again."""
@@ -227,6 +246,16 @@ class PyFunc(Language):
             return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
 
         return launch
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Runs the function under a tracer of lines."""
+        lines, run = Lines(codes_of(kernel.source)), self.compile(opdef, kernel)
+        with lines.watching():
+            for inputs, attrs in calls:
+                run(*inputs, **attrs)
+        return lines.reached()
 
 
 class Unread(Language):

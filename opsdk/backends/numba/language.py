@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,12 @@ class NumbaCPU(Language):
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
         return slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Runs the Python text of the kernel, and of what it calls, under a tracer of lines."""
+        return slow("opsdk.backends.numba.text").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 
 from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
+from opsdk.backends.call.lines import Lines, codes_of
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
 from opsdk.backends.numba.cpu import each_array, with_axis
@@ -73,6 +75,18 @@ def filled(
     with np.errstate(all="ignore"):
         returned = function(*[values[name] for name in kernel.parameters])
     return made if room is None else room.results(returned)
+
+
+def reached_lines(
+    opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+) -> dict[tuple[str, int], bool] | None:
+    """Returns by file and line of the code of a kernel, and of what it calls by name, whether a call reaches it."""
+    lines = Lines(codes_of(kernel.source))
+    with lines.watching():
+        for inputs, attrs in calls:
+            with suppress(Exception):  # what only the compiler understands
+                run_text(opdef, kernel, inputs, attrs, 0)
+    return lines.reached()
 
 
 def place_of(error: BaseException) -> str:

@@ -261,3 +261,9 @@ def element(opdef: OpDef, call: Call, output: str, shape: tuple[int, ...], index
         if array.shape == shape and is_inexact(array):
             return f"{name}{list(index) if index else ''} = {array[index]:.9g}"
     return ""
+
+
+def place(opdef: OpDef, call: Call, output: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
+    """Returns an element of an output with what `element` tells of it, as `y[2] at x[2] = 800`."""
+    given = element(opdef, call, output, shape, index)
+    return f"{output}{list(index) if index else ''}{given and f' at {given}'}"

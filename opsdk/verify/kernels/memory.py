@@ -61,9 +61,14 @@ class Trial:
     left: tuple[str, np.ndarray] | None = None
 
 
-def stays_in_memory(case: Case) -> bool:
-    """Whether a kernel stays inside its arrays and writes all elements of its outputs; if not, that is a finding."""
-    opdef, found = case.opdef, tried(case.opdef, case.kernel, case.call)
+def stays_in_memory(case: Case, *, as_text: bool = True) -> bool:
+    """Whether a kernel stays inside its arrays and writes all elements of its outputs; if not, that is a finding.
+
+    Args:
+        case: the kernel and the call.
+        as_text: whether what stands for a compiled kernel is tried too, which takes time where there are many elements.
+    """
+    opdef, found = case.opdef, tried(case.opdef, case.kernel, case.call, as_text=as_text)
     if found.is_tried:
         case.did("bounds")
     if not language_of(case.kernel).stays_inside and case.kernel.key.place == "cpu" and isinstance(watcher(), str):
@@ -102,11 +107,11 @@ def _tell_left(case: Case, name: str, where: np.ndarray) -> None:
     )
 
 
-def tried(opdef: OpDef, kernel: Kernel, call: Call) -> Trial:
+def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> Trial:
     """Returns what the trial of a kernel on a call finds; nothing of one that runs as Python, or that opsdk wrote."""
     if language_of(kernel).stays_inside:
         return Trial()
-    found = _text(opdef, kernel, call)
+    found = _text(opdef, kernel, call) if as_text else Trial()
     if found.outside is not None:
         return found
     if kernel.key.place == "cpu":

@@ -7,6 +7,7 @@ machine has such a format, many of them do not overflow, and say what would have
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,8 +20,9 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import REFERENCE
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
-from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float
-from opsdk.verify.session import Session
+from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, is_inexact
+from opsdk.verify.kernels.launch import results
+from opsdk.verify.session import Case, Session
 
 _LONG, _WIDE = np.dtype("float64"), np.dtype(np.longdouble)
 
@@ -71,6 +73,36 @@ def overflows(opdef: OpDef, call: Call) -> bool:
     except Exception:
         return False
     return False
+
+
+def without_overflow(case: Case, long: Call, name: str, got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Returns what a kernel is held to where the reference overflows to nan: there the reference is what is wrong."""
+    blind = np.isnan(want) & np.isfinite(got)
+    if not blind.any() or not is_finite(long) or not overflows(case.opdef, long):
+        return want
+    opdef, index = case.opdef, tuple(int(i) for i in np.argwhere(blind)[0])
+    where, count, number = calls.place(opdef, case.call, name, want.shape, index), int(blind.sum()), float(got[index])
+    case.session.reference(long).find(
+        f"value.{name}",
+        f"{opdef.subject}, {calls.called(opdef, name)}: expected numbers of finite inputs, got nan in {count} of "
+        f"{want.size} elements, first {where}: the reference overflows where kernel {case.kernel} gives {number:.9g}",
+        index=index,
+        analytic=math.nan,
+        numeric=number,
+    )
+    return np.where(blind, got, want)
+
+
+def source(case: Case, long: Call, k: int, index: tuple[int, ...]) -> str:
+    """Returns what gave the number that a result was compared with: a wider format, where float64 has none."""
+    opdef = case.opdef
+    reference = opdef.kernels.reference()
+    own = results(opdef, reference, long.inputs, long.attrs)
+    at, filled = (np.asarray(flat(values)[k][index]) for values in (own, widened(opdef, long, own)))
+    is_wide = is_inexact(at) and bool(np.isfinite(filled) and not np.isfinite(at))
+    if case.kernel is reference:
+        return "longdouble" if is_wide else "float64"
+    return "the reference in longdouble" if is_wide else "the reference"
 
 
 def tell_nan(session: Session, call: Call, made: Sequence[Any]) -> None:
