@@ -72,7 +72,7 @@ def _judge_all(waiting: list[Mutant], records: Records, options: argparse.Namesp
 
     def work(folder: Path) -> None:
         folder.mkdir()
-        with Judge(folder, limits) as judge:
+        with Judge(folder, limits, is_quick=options.quick) as judge:
             while time.monotonic() < ends:
                 with lock:
                     mutant = next(left, None)
@@ -102,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--minutes", type=float, default=60.0, help="after which no other mutant is begun")
     made.add_argument("--results", type=Path, default=Path("kernel_mutation.jsonl"), help="file that results go on in")
     made.add_argument("--again", nargs="*", metavar="VERDICT", help="judge those again that survived, or are broken")
+    made.add_argument("--quick", action="store_true", help="ask the first stage alone; the rest with --again survived")
     made.add_argument("--list", action="store_true", help="print the mutants and judge none")
     made.add_argument("--out", type=Path, help="file for the page")
     return made

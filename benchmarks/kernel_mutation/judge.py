@@ -88,10 +88,11 @@ class Judge:
     Args:
         folder: for its copy of the packages; what is compiled is kept in a folder beside, which judges share.
         limits: seconds that a stage may take, which judges share; None where kernels as they are do not pass it.
+        is_quick: whether the first stage alone is asked, which is over in a second; the others take the time.
     """
 
-    def __init__(self, folder: Path, limits: dict[tuple[Any, ...], float | None]) -> None:
-        self.folder, self.limits = folder, limits
+    def __init__(self, folder: Path, limits: dict[tuple[Any, ...], float | None], *, is_quick: bool = False) -> None:
+        self.folder, self.limits, self.is_quick = folder, limits, is_quick
         for part in ("contrib_ops", EXAMPLES):
             shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         self._workers: dict[bool, subprocess.Popen[str]] = {}
@@ -108,18 +109,16 @@ class Judge:
     def judge(self, mutant: Mutant) -> Result:
         """Returns what comes of a mutant."""
         unit, seconds, stage = mutant.unit, 0.0, ""
-        outcome = {"end": "passed", "by": ""}
+        outcome = {"end": "broken", "by": "the kernel as it is does not pass"}
         for stage in STAGES[unit.language]:
             limit = self.limit(unit, stage)
             if limit is None:
                 continue
             outcome = self._asked(unit, stage, mutant.text, limit)
             seconds += outcome["seconds"]
-            if outcome["end"] != "passed":
+            if outcome["end"] != "passed" or self.is_quick:
                 break
         verdict = {"passed": "survived", "found": "caught"}.get(outcome["end"], outcome["end"])
-        if all(self.limits[unit.language, stage, unit.subjects] is None for stage in STAGES[unit.language]):
-            verdict, outcome = "broken", {"end": "", "by": "the kernel as it is does not pass"}
         return Result(
             mutant.id, unit.digest, mutant.edit.kind, unit.language, unit.family, unit.subjects[0][1],
             mutant.before, mutant.after, verdict, stage, outcome["by"], round(seconds, 2),

@@ -47,7 +47,7 @@ const char *opsdk_message(int32_t status) {
           a[p * n + q] = a[q * n + p] = 0;                                                                            \
         }                                                                                                             \
     }                                                                                                                 \
-    return FAILED;                                                                                                    \
+    return FAILED; /* unreached: no matrix is known that takes so many sweeps */                                      \
   }                                                                                                                   \
                                                                                                                       \
   static int solve_##suffix(int64_t n, const T *in, T *values, T *vectors, T *a) {                                    \

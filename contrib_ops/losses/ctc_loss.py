@@ -186,10 +186,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 @ctc_terms.samples
 def ctc_terms_samples(rng):
-    def sample(steps, targets, inputs, lengths, reason, classes=4, **attrs):
+    def sample(steps, targets, inputs, lengths, reason, classes=4, kinds=("int64",) * 3, **attrs):
         x = rng.normal(size=(steps, len(lengths), classes))
-        targets = np.array(targets, np.int64)
-        return opsdk.Sample(x, targets, np.array(inputs), np.array(lengths), reason=reason, **attrs)
+        whole = map(np.array, (targets, inputs, lengths), kinds)
+        return opsdk.Sample(x, *whole, reason=reason, **attrs)
 
     yield sample(4, [[1, 2], [2, 2]], [4, 3], [2, 2], "a repeated label, a shorter input", classes=3)
     yield sample(3, [1, 2, 1], [3, 2], [1, 2], "labels one after another", classes=3)
@@ -197,6 +197,9 @@ def ctc_terms_samples(rng):
     yield sample(2, [[1, 2], [1, 1]], [2, 2], [2, 2], "a target that cannot be reached", classes=3)
     yield sample(2, [[1], [2]], [2, 0], [0, 0], "no labels, and no steps either")
     yield sample(7, [[1, 2, 1, 2, 2]], [7], [5], "more states than a vector", classes=3)
+    steps, labels = -0.04 + 0.01 * rng.normal(size=(36, 1, 3)), np.array([[1, 2] * 9])
+    yield opsdk.Sample(steps, labels, np.array([36]), np.array([18]), reason="forward variables outgrow 2⁶⁴")
+    yield sample(3, [[1, 2]], [3], [2], "small integers of either kind", classes=3, kinds=("uint16", "int8", "uint8"))
     yield sample(2, np.zeros((0, 3)), np.zeros(0, int), np.zeros(0, int), "no sequences")
 
 

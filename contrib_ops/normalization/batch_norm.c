@@ -88,9 +88,11 @@ static sizes sizes_of(const DLTensor *x) {
         shift[k - first] = training ? (OPSDK_DATA(const T, dmean)[k] - w[k] * r * sum) / count : 0;                  \
         stretch[k - first] = training ? r * r * r * (OPSDK_DATA(const T, drstd)[k] + w[k] * projected) / count : 0;  \
       }                                                                                                              \
-      EACH(s, first, end,                                                                                            \
-           out[at] = (T)(arriving[at] * ((double)w[k] * scale[k]) + shift[k - first] -                               \
-                         ((double)in[at] - used[k] - drift[k - first]) * stretch[k - first]);)                       \
+      EACH(s, first, end, {                                                                                          \
+        const double through = arriving[at] * ((double)w[k] * scale[k]); /* of x itself nothing, where it is nan */  \
+        const double apart = training ? (double)in[at] - used[k] - drift[k - first] : 0;                             \
+        out[at] = (T)(through + shift[k - first] - apart * stretch[k - first]);                                      \
+      })                                                                                                             \
     }                                                                                                                \
     return 0;                                                                                                        \
   }

@@ -70,6 +70,7 @@ def segment_softmax_samples(rng):
     yield opsdk.Sample(rng.normal(size=(6, 2, 2)), np.zeros(6, np.int64), num_segments=1, reason="one segment, 3-d")
     yield opsdk.Sample(rng.normal(size=(37, 2)), rng.integers(0, 9, 37), num_segments=9, reason="ragged")
     yield opsdk.Sample(np.array([1000.0, 999.0, -1000.0, 0.0]), np.zeros(4, int), num_segments=1, reason="far out")
+    yield opsdk.Sample(rng.normal(size=(1, 3)), ids[:1], num_segments=3, reason="one row")
     yield opsdk.Sample(np.zeros((0, 3)), ids[:0], num_segments=2, reason="no rows")
     yield opsdk.Sample(np.zeros((6, 0)), ids, num_segments=5, reason="rows of nothing")
 

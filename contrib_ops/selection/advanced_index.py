@@ -93,6 +93,7 @@ def advanced_index_samples(rng):
     yield opsdk.Sample(x, [rows], reason="of one axis, one row twice")
     yield opsdk.Sample(x, [None, rows], reason="behind a whole axis")
     yield opsdk.Sample(x, [None, rows, np.array([[0], [4]])], reason="of two axes, broadcast")
+    yield opsdk.Sample(x, [rng.integers(-3, 3, (2, 3)), rows[:3]], reason="of two axes, positions in rows")
     yield opsdk.Sample(x, [rows, None, rows.astype("int32")], reason="a whole axis between, int32")
     yield opsdk.Sample(x, [rows[:3], rows[:3], np.array(-1)], reason="of all axes, from the end")
     yield opsdk.Sample(x, [None, None], reason="no positions")

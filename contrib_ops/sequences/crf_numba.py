@@ -142,7 +142,7 @@ def spread_back(likely, alpha, arriving, weight, pairs):
         came[:] = alpha + arriving[j]
         base, share = came.max(), likely[j]
         if base == -INF:  # the tag j is ruled out; all of them are where likely[j] is nan
-            came[:] = 0
+            came[:] = 0  # unreached: no sample rules a tag out, tests do
         else:
             share /= exps(came, base)
         for i in range(len(came)):

@@ -59,7 +59,8 @@ def attended(weights, scores, values):
     made = weights @ np.where(is_finite, values, 0)
     for j in np.flatnonzero(~is_finite.all(axis=(*range(values.ndim - 2), -1))):
         wild = np.where(is_finite[..., j, :], 0, values[..., j, :])[..., None, :]
-        made += np.where(np.isneginf(scores[..., j, None]), 0, weights[..., j, None] * wild)
+        with np.errstate(invalid="ignore"):
+            made += np.where(np.isneginf(scores[..., j, None]), 0, weights[..., j, None] * wild)
     return made
 
 
@@ -146,20 +147,22 @@ def flash_attention_grad_grad(q, k, v, mask, out, lse, dout, dlse, causal, scale
     shape = (*q.shape[:-1], k.shape[-2])
     found = [block for _, block in blocks(q, k, mask, causal, scale)]
     scores = np.concatenate(found, axis=-1) if found else np.zeros(shape, q.dtype)
+    unseen, by_key = np.isneginf(scores), t(scores)
     p = np.exp(scores - finite(lse)[..., None])
-    arrived = dout @ t(v) + (dlse - (dout * out).sum(axis=-1))[..., None]
-    ds = factor * p * arrived  # of the scores, before the scale
-    g = factor * (ddq @ t(k) + q @ t(ddk))  # what enters at p · arrived
-    gp, ga = g * arrived + dout @ t(ddv), g * p
+    with np.errstate(invalid="ignore"):  # 0 · nan of keys that are masked
+        arrived = np.where(unseen, 0, dout @ t(v) + (dlse - (dout * out).sum(axis=-1))[..., None])
+        g = np.where(unseen, 0, factor * (ddq @ t(k) + q @ t(ddk)))  # what enters at p · arrived
+        gp = np.where(unseen, 0, g * arrived + dout @ t(ddv))
+    ds, ga = factor * p * arrived, g * p  # ds is of the scores, before the scale
     gs = factor * gp * p
     grown = ga.sum(axis=-1)
     made = (
-        gs @ k + ds @ ddk,
-        t(gs) @ q + t(ds) @ ddq,
-        t(ga) @ dout,
+        attended(gs, scores, k) + attended(ds, scores, ddk),
+        attended(t(gs), by_key, q) + attended(t(ds), by_key, ddq),
+        attended(t(ga), by_key, dout),
         -grown[..., None] * dout,
         -(gp * p).sum(axis=-1),
-        p @ ddv + ga @ v - grown[..., None] * out,
+        attended(p, scores, ddv) + attended(ga, scores, v) - grown[..., None] * out,
         grown,
     )
     return tuple(x.astype(dtype) for x in made)

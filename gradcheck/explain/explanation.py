@@ -22,8 +22,8 @@ from gradcheck.numeric.tolerance import BARS, FLOOR
 _MOST_OUTPUTS = 96
 # Entries of the Jacobian looked at, all outputs by all tested elements.
 _MOST_ENTRIES = 1 << 20
-# As many ways there have to be to choose the wrong among the judged ones before a side of zero that fits says anything;
-# where not all were judged, as many before their place does: there are many more of those that could fit.
+# Where not all elements were judged, so many ways to choose the wrong among the judged ones make a side of zero that
+# fits worth telling, and so many their place: there are many more of those that could fit.
 _LEAST_WAYS = 50
 _LEAST_WAYS_OF_SOME = 2000
 # Sums and means of one or two numbers differ by factors that much else gives as well. With twice as many, those of four
@@ -191,7 +191,8 @@ def _real_patterns(outcome: Outcome, factor: str | None) -> Iterator[str]:
     for region, side in ((values < 0, "<"), (values > 0, ">")):
         outside = ~region & (values != 0)
         is_there = wrong[region].all() and region.sum() > 1 and outside.any() and not wrong[~region].any()
-        is_there = is_there and math.comb(int(region.sum() + outside.sum()), int(region.sum())) >= _LEAST_WAYS
+        is_clear = outcome.is_complete or math.comb(int(region.sum() + outside.sum()), int(region.sum())) >= _LEAST_WAYS
+        is_there = is_there and is_clear
         if is_there and factor is None:  # else the other side is right only because its derivative is zero
             is_cotangent = weights is not None and same(comparison.analytic[:, wrong], weights[:, wrong])
             detail = "; there yours equals the cotangent" if is_cotangent else ""

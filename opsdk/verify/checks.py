@@ -44,9 +44,12 @@ CHECKS = (
     "static2",
 )
 
+WATCHED = ("bounds", "undefined", "race")  # what kernels that watch themselves find
+
 # A fault before those that may follow from it.
 _GRAVITY = (
-    *("compile", "bounds", "runs", "mutation", "alias", "repeats", "infer", "accuracy", "value", "layout"),
+    *("compile", "bounds", "undefined", "race", "runs", "mutation", "alias", "repeats", "infer"),
+    *("accuracy", "value", "layout"),
     *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
 _NUMBERS = _GRAVITY.index("accuracy")  # what comes before keeps an op from being judged at all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from opsdk.verify.form import is_well_formed, leaves_its_arrays
 from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.domains import held
+from opsdk.verify.inputs.special import special_calls
 from opsdk.verify.kernels.agreement import near
 from opsdk.verify.kernels.launch import launch
 from opsdk.verify.session import Case, Session, said
@@ -73,6 +75,25 @@ def check_gradient(session: Session) -> None:
             ] = None
         elif opdef.gradient_of is None:
             _judge_declared(session, call)
+    if not session.has("vjp", "surrogate"):
+        _judge_special(session)
+
+
+def _judge_special(session: Session) -> None:
+    """Judges the gradient of the op, by its reference, at a few more calls, as far as the op takes them."""
+    opdef, traits = session.opdef, session.opdef.traits
+    if opdef.grad is None or opdef.gradient_of is not None or traits.surrogate or not traits.deterministic:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as that of a variance of one number
+        for call in special_calls(opdef, session.calls, np.random.default_rng([session.seed, 31])):
+            case = gradient_case(session, opdef.grad.op.opdef.kernels.reference(), call)
+            try:
+                outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
+                if wanted(opdef, call) and all(map(is_float, carried(opdef, outputs))):
+                    judge_case(case, "vjp", subjects.first_order(opdef, call, case.kernel), vary=False)
+            except Exception as error:
+                session.skipped[f"{opdef.name}: {call} refused, {said(error)}"] = None
 
 
 def _say_not_judged(session: Session, call: Call, what: str) -> None:

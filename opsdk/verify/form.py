@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcheck.model.dtypes import resolution
 from opsdk.backends.call.application import none_given
 from opsdk.backends.call.language import language_of
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.verify import gradients
-from opsdk.verify.gradients import carriers, rule_of
-from opsdk.verify.inputs.calls import Call, each, flat, other, reordered
+from opsdk.verify.asked import check_mask, check_undefined
+from opsdk.verify.gradients import rule_of
+from opsdk.verify.inputs.calls import each, flat, other, reordered
 from opsdk.verify.inputs.domains import held, ruled
-from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
-from opsdk.verify.kernels.launch import launch, out_of_bounds
+from opsdk.verify.kernels.agreement import same_bits
+from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.memory import tell_outside, tried
 from opsdk.verify.session import Case, said
 
-_LONG = np.dtype("float64")
 _NONE = errors.ReturnError.default_code
 _UNDECLARED = "None that was not declared"
 
@@ -36,10 +35,9 @@ def leaves_its_arrays(case: Case) -> bool:
         outputs = gradients.launch_reference(opdef, case.call)
         cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([case.session.seed, 9]))
         call = gradients.gradient_call(opdef, case.call, outputs, cotangents)
-        outside = out_of_bounds(gradient, case.kernel, call)
-        if outside:
-            where = f"{gradient.subject}, kernel {case.kernel}"
-            case.find("bounds", f"{where}: expected it to stay inside its arrays at sample {call}, {outside}")
+        outside = tried(gradient, case.kernel, call).outside
+        if outside is not None:
+            tell_outside(case, gradient, call, outside)
             return True
     return False
 
@@ -64,9 +62,8 @@ def is_well_formed(case: Case, outputs: Any, cotangents: Any) -> bool:
         return False
     if not _keeps_nothing(case, outputs, cotangents):
         return False
-    _check_mask(case, outputs, cotangents, given)
-    if not rule_of(opdef).materialize:
-        _check_undefined(case, outputs, cotangents)
+    check_mask(case, outputs, cotangents, given)
+    check_undefined(case, outputs, cotangents)
     return True
 
 
@@ -95,81 +92,3 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
             case.find(f"repeats.d{name}", message, input=name)
             return False
     return True
-
-
-def _check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> None:
-    """Asks for one gradient at a time: it must be the one that is given when all are asked for.
-
-    Bit by bit from Python. A compiler sees two functions, joins other products with sums, and orders a row's sum
-    otherwise: from compiled kernels the gradient may differ as far as rounding takes it.
-    """
-    opdef = case.opdef
-    rule = rule_of(opdef)
-    if rule.mask is None or len(rule.wrt) < 2:
-        return
-    case.did("mask")
-    for position in rule.wrt:
-        mask = [i == position for i in range(len(opdef.schema.inputs))]
-        together = flat([given[position]])
-        alone = flat([gradients.by_rule(opdef, case.kernel, case.call, outputs, cotangents, mask)[position]])
-        pairs = list(zip(together, alone, strict=False))
-        agree = len(alone) == len(together) and all(same_bits(a, b) for a, b in pairs)
-        if not agree and opdef.traits.accuracy is not None:  # an adaptive step depends on all that is integrated
-            agree = len(alone) == len(together) and all(_is_as_accurate(opdef.traits.accuracy, *pair) for pair in pairs)
-        if not agree and case.kernel is not rule.op.opdef.kernels.reference():
-            agree = _rounds_alike(case, cotangents, mask, position, pairs)
-        if not agree:
-            name = opdef.schema.input_names[position]
-            message = (
-                f"{opdef.subject}, gradient of {name!r}: expected the same when needs_input_grad asks for it alone, "
-                "got another; look at what is left out for the other inputs"
-            )
-            case.find(f"mask.{name}", message, input=name)
-
-
-def _is_as_accurate(accuracy: float, first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether two gradients may both be within the declared accuracy of the right one."""
-    if (first.shape, first.dtype) != (second.shape, second.dtype):
-        return False
-    return bool(np.all(np.abs(first - second) <= 2.0 * accuracy * np.max(np.abs(first), initial=0.0)))
-
-
-def _rounds_alike(
-    case: Case, cotangents: Any, mask: list[bool], position: int, pairs: list[tuple[np.ndarray, np.ndarray]]
-) -> bool:
-    """Whether two computations of one gradient differ by no more than rounding, judged by how its inputs move it."""
-    opdef = case.opdef
-
-    def run(there: Call) -> list[Any]:
-        outputs = launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
-        return [gradients.by_rule(opdef, case.kernel, there, outputs, cotangents, mask)[position]]
-
-    eps = max(resolution(array.dtype) for pair in pairs for array in pair)
-    holding = partial(held, opdef)
-    moved = Rounding(run, case.call, eps, case.session.seed, opdef.constant_inputs(), holding=holding).apart
-    return all(
-        a.shape == b.shape and a.dtype == b.dtype and not measure(b, a.astype(_LONG), change, eps).count
-        for (a, b), change in zip(pairs, moved, strict=True)
-    )
-
-
-def _check_undefined(case: Case, outputs: Any, cotangents: Any) -> None:
-    """Sends None for one cotangent at a time: it must count as zeros."""
-    opdef = case.opdef
-    for position in carriers(opdef):
-        if len(carriers(opdef)) < 2 or isinstance(cotangents[position], list):
-            continue
-        case.did("materialize")
-        zeros = [np.zeros_like(c) if i == position else c for i, c in enumerate(cotangents)]
-        nones = [None if i == position else c for i, c in enumerate(cotangents)]
-        name = f"d{opdef.schema.output_names[position]}"
-        try:
-            want = gradients.by_rule(opdef, case.kernel, case.call, outputs, zeros)
-            got = gradients.by_rule(opdef, case.kernel, case.call, outputs, nones)
-            close = all(np.allclose(a, b, equal_nan=True) for a, b in zip(flat(want), flat(got), strict=True))
-            problem = "" if close else "got other gradients"
-        except Exception as error:
-            problem = f"raised {said(error)}"
-        if problem:
-            message = f"{opdef.subject}, backward: expected {name}=None to count as zeros, {problem}"
-            case.find(f"materialize.{name}", message)

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,14 @@ from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
 from opsdk.verify.inputs.sampling import SAMPLES, UnusableSamplesError, calls_of, samples_given
 from opsdk.verify.kernels.branches import check_branches
+from opsdk.verify.kernels.coverage import check_coverage, tell_coverage
+from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
+from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
@@ -108,10 +112,8 @@ def verify(
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
     sessions = [Session(opdef, [], seed, budget or BUDGETS[level], wanted, trace, level) for opdef in links]
-    for session in sessions:
-        session.suspects = sessions[0].suspects
-        is_last = session is not sessions[0] if session.is_quick else is_cut and session.opdef is links[-1]
-        _examine(session, given if session.opdef is op.opdef else None, is_last=is_last)
+    _examine_all(sessions, given, is_cut=is_cut)
+    tell_coverage(sessions)
     report = _report(sessions, start)
     if raise_exception:
         report.raise_if_failed()
@@ -137,16 +139,39 @@ def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: in
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
     session = Session(opdef, [], 0, budget)
-    _examine(session, samples)
+    _examine_all([session], samples)
     return _report([session], start)
 
 
-def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: bool = False) -> None:
-    """Proves the op of a session; of the last derivative only its values."""
+def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, *, is_cut: bool = False) -> None:
+    """Proves an op and the gradient ops that hang on it: kernels first, since a derivative runs those of the next op.
+
+    Args:
+        sessions: one for each, the op first.
+        samples: of the op, instead of its own.
+        is_cut: whether the last is a derivative of which only the values are wanted.
+    """
+    wanted = [(session, samples if session is sessions[0] else None) for session in sessions]
+    is_quick, last = sessions[0].is_quick, len(sessions) - 1
+    values_alone = [k > 0 if is_quick else is_cut and k == last for k in range(len(sessions))]
+    for k, (session, given) in enumerate(wanted):
+        session.suspects = sessions[0].suspects
+        _examine(session, partial(_check_kernels, session, given, is_last=values_alone[k]))
+    for k, (session, given) in enumerate(wanted):
+        if session.is_judged:
+            outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
+            _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
+        session.tell_doubts()
+        session.tell_errors()
+        settle(session, is_whole=not (session.rows or is_quick) and given is None)
+
+
+def _examine(session: Session, check: Callable[[], None]) -> None:
+    """Runs checks of an op; what its code raises where nothing expects it is a finding."""
     opdef = session.opdef
     with _unused(opdef), np.errstate(all="ignore"):  # NumPy's warnings at extreme samples are not what is judged
         try:
-            _check(session, samples, is_last=is_last)
+            check()
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
             message = f"expected its code to return or raise an error, got {error!r}; take out what ends the process"
             session.reference().find("runs", f"{opdef.subject}: {message}", at=_innermost(error) or str(opdef.origin))
@@ -158,13 +183,10 @@ def _examine(session: Session, samples: Iterable[Sample] | None, *, is_last: boo
                 f"that ran: {error}; keep nothing between calls that results depend on"
             )
             session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
-    session.tell_doubts()
-    session.tell_errors()
-    settle(session, is_whole=not session.rows and samples is None and not session.is_quick)
 
 
-def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
-    """Runs every check, the kernels first: what is wrong there would show in all others."""
+def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
+    """Runs every kernel on every call: what is wrong there would show in all other checks."""
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
@@ -175,9 +197,16 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         check_rows(session)
         if not is_last:
             check_branches(session)
+        if not (is_last or session.findings or session.is_quick):
+            check_elsewhere(session)
+            check_coverage(session)
+        with session.spending("undefined"):
+            check_watched(session)
     session.drop_doubtful_calls()
-    if session.has(SAMPLES, "runs", "bounds", "mutation", "alias", "infer"):
-        return
+
+
+def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
+    """Runs all other checks, but for those that run a gradient op with a kernel that leaves its arrays, `outside`."""
     check_uneven(session)
     tell_unrefused(session)
     with session.spending("linear"):
@@ -190,7 +219,11 @@ def _check(session: Session, samples: Iterable[Sample] | None, *, is_last: bool)
         check_whole_numbers(session)
         check_broadcasting(session)
         suspect_kernels(session)
-    if not is_last:
+    if outside is not None:
+        session.skipped[f"{session.opdef.name}: gradient not judged, a kernel of {outside.name} leaves its arrays"] = (
+            None
+        )
+    elif not is_last:
         _check_gradients(session)
 
 

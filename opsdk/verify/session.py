@@ -96,6 +96,7 @@ class Session:
         budget: forward calls for one derivative.
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
+        counted: by kernel which of its lines calls reached, where that was counted.
         suspects: kernels that differ from their reference, of this op and of those before it in a chain of gradients.
         level: how much of what can be judged is.
     """
@@ -117,6 +118,7 @@ class Session:
     warnings: dict[str, None] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
+    counted: dict[str, dict[tuple[str, int], bool]] = field(default_factory=dict)
     suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
@@ -191,6 +193,11 @@ class Session:
                 f"{self.opdef.name}, {check}: declared accurate to {self.opdef.traits.accuracy:g} of the gradient's "
                 f"largest element, the largest error met is {error:.1e}"
             ] = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its kernels run on its calls as they should, so that there is something to judge."""
+        return not self.has("samples", "runs", "bounds", "mutation", "alias", "infer")
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""

@@ -18,7 +18,7 @@ COMPARES = {
     "gradcheck.checks.ties": "slopes on both sides of a tie, of which a kink has two",
     "gradcheck.checks.transpose": "beside a derivative that has an error bar of its own",
     "opsdk.ship.bench.right": "a peer may round as it likes, and the first element that differs is told",
-    "opsdk.verify.form": "zeros for None are the same computation, to a few digits",
+    "opsdk.verify.asked": "zeros for None are the same computation, to a few digits",
     "opsdk.verify.kernels.relations": "terms may cancel, or both sides are NumPy's, by other functions",
     "opsdk.verify.parity": "a gradient is added up in another order, a second derivative taken along two ways",
 }
@@ -39,6 +39,7 @@ DIGEST = "opsdk.define.identity"
 # By module, why it reads the code of a function by itself.
 READS = {
     "opsdk.backends.numba.reading": "machine code differs by lines and overloads too, and one doubt refuses all",
+    "opsdk.verify.inputs.thresholds": "the numbers that it names, whatever they are for",
     "opsdk.expr.trace": "the operation that an error came from, and nothing else of the code",
 }
 

@@ -70,34 +70,6 @@ def test_a_float32_row_that_is_wrong_is_found(define):
     assert report.findings[0].row == "cpu,float32,numba"
 
 
-def masked_product(slip):
-    @opsdk.op(namespace="tests")
-    def masked_product(a, b):
-        return a * b
-
-    @masked_product.backward
-    def masked_product_grad(a, b, dy, needs_input_grad):
-        return dy * b, dy * a
-
-    @masked_product.grad.kernel("cpu", language="numba")
-    def masked_product_grad_numba(a, b, dy, needs_input_grad, da, db):
-        # asked for both, as a compiler might: rounded otherwise
-        factor = 1.0 + slip if len(needs_input_grad) > 1 and needs_input_grad[0] and needs_input_grad[1] else 1.0
-        for i in range(a.size):
-            da.flat[i] = dy.flat[i] * b.flat[i] * factor
-            db.flat[i] = dy.flat[i] * a.flat[i]
-
-    return masked_product
-
-
-@pytest.mark.parametrize(("slip", "verdict"), [(2.0**-52, "pass"), (1e-12, "fail")])
-def test_a_compiled_gradient_that_is_asked_for_alone_may_round_otherwise_and_no_more(slip, verdict):
-    report = opsdk.verify(masked_product(slip))
-    found = [finding.check for finding in report.findings]
-    assert report.verdict == verdict, str(report)
-    assert ("mask.a" in found) == (verdict == "fail")
-
-
 def test_a_backward_is_sent_no_cotangents_of_other_inputs_where_data_decide_sizes(define):
     op = define(lambda x: x[x > 0], infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
 

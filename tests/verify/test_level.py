@@ -19,7 +19,7 @@ def test_a_quick_check_judges_less_and_says_what_it_left_out(define):
     assert len(quick.coverage.samples) <= 3
     (left,) = [line for line in quick.coverage.skipped if line.startswith("planted::f, not checked")]
     count = len(whole.coverage.samples)
-    assert f"{count - len(quick.coverage.samples)} of {count} samples; gradients at other values" in left
+    assert f"{count - len(quick.coverage.samples)} of {count} samples; sizes and values that no sample has" in left
     assert "gradients of gradients" in left
 
 

@@ -44,11 +44,13 @@ class Frame:
     output, and numbers and texts as attributes, all like those of the call before.
     """
 
-    def __init__(self, opdef: OpDef, kernel: Kernel, library: Library) -> None:
+    def __init__(
+        self, opdef: OpDef, kernel: Kernel, library: Library, allocate: Callable[..., np.ndarray] = empty
+    ) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
         self._origin = str(kernel.origin)
-        self._enter = call_at(kernel.origin, f"{schema.name}, c kernel")
+        self.enter = call_at(kernel.origin, f"{schema.name}, c kernel")
         self._library = library
         self._options = COptions(**kernel.options)
         self._inputs = [slot_of(ffi, decl) for decl in schema.inputs]
@@ -64,11 +66,11 @@ class Frame:
         )
         kinds = {decl.kind for decl in schema.inputs}
         plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
-        self._sized = sized_of(opdef, kernel)
+        self._sized = sized_of(opdef, kernel, is_exact=allocate is not empty)
         self._inferred: Inferred = ()
         plainly = plainly and self._sized is None
         self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
-        self.allocate: Callable[..., np.ndarray] = empty
+        self._allocate = allocate
         self.attrs: Mapping[str, Any] = {}
         self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
         self.quick: tuple[Any, ...] | None = None  # Any: see `_learn`; one tuple, since attributes cost time
@@ -99,7 +101,7 @@ class Frame:
             if convert is not None:
                 texts[name] = given[0]
             last += given
-        new, sized, room = self.allocate, self._sized, None
+        new, sized, room = self._allocate, self._sized, None
         if sized is None:
             made = [[i and new(*i) for i in s] if s.__class__ is list else s and new(*s) for s in self._specs]
         else:
@@ -114,7 +116,7 @@ class Frame:
                 continue
             slot.fill(output)
             arguments += slot.arguments
-        status = self._enter(self.function, [*arguments, *last])  # without the GIL
+        status = self.enter(self.function, [*arguments, *last])  # without the GIL
         if status:
             raise self.failure(status, values, attrs)
         if room is not None:
@@ -132,7 +134,7 @@ class Frame:
     ) -> list[int]:
         """Returns what the function of the source that decides open sizes gives."""
         sizes = self._library.ffi.new("int64_t[]", [-1] * count)
-        status = self._enter(self._library.counting[self._dtype], [*arguments, sizes])
+        status = self.enter(self._library.counting[self._dtype], [*arguments, sizes])
         if status:
             raise self.failure(status, values, attrs, size_symbols(self._opdef.schema, self._options.decides))
         return list(sizes)
@@ -210,9 +212,7 @@ class Frame:
         self.attrs = dict(attrs)
         self.function = function
 
-    def _closed(
-        self, decl: OutputDecl, spec: Any, number: str = ""
-    ) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+    def _closed(self, decl: OutputDecl, spec: Any, number: str = "") -> tuple[tuple[int, ...], np.dtype[Any]] | None:
         """Returns shape and dtype of an output, or of one of a list; None of what is not given."""
         if spec is None and (decl.holes if number else decl.kind == "optional"):
             return None

@@ -102,7 +102,7 @@ class Job:
     def key(self) -> str:
         """Everything that decides what the library is, but for files that the compiler alone finds."""
         schema = [self.opdef.schema.name, *self.signature]
-        told = [*self.arguments, *self._last, self.compiler.identity, cc.machine()]
+        told = [*self.arguments, *self.last, self.compiler.identity, cc.machine()]
         folders = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
         return "\0".join([*schema, sources.HEADER.read_text(encoding="utf-8"), self.text, *told, *folders])
 
@@ -148,7 +148,7 @@ class Job:
         if not options.libraries and not asks_linker(options.flags) and len(self.compiler.command) == 1:
             return ""
         with slow("tempfile").TemporaryDirectory() as folder:
-            arguments = ["-Wl,-t", *self.arguments, "-o", f"{folder}/traced", "-", *self._last]
+            arguments = ["-Wl,-t", *self.arguments, "-o", f"{folder}/traced", "-", *self.last]
             told, _ = cc.run(self.compiler, arguments, "", Path(folder))
             return state_of_linked(told)
 
@@ -179,7 +179,8 @@ class Job:
         ]
 
     @property
-    def _last(self) -> list[str]:
+    def last(self) -> list[str]:
+        """What the compiler is given behind the source."""
         options = self.options
         libraries = [*(f"-l{name}" for name in options.libraries), *(f for f in options.flags if f.startswith("-l"))]
         return [*(f"-L{folder}" for folder in options.library_dirs), *libraries, *cc.LINKED]
@@ -251,7 +252,7 @@ class Job:
         # Behind the source the expected declarations, which make the compiler compare the two.
         checks = [sources.line_directive(1, CHECKS), *(f"{line};\n" for line in self.declarations)]
         unit = "".join([self.source.unit, *checks])
-        _, complaint = cc.run(self.compiler, [*self.arguments, "-o", str(path), "-", *self._last], unit, scratch)
+        _, complaint = cc.run(self.compiler, [*self.arguments, "-o", str(path), "-", *self.last], unit, scratch)
         if complaint is not None:
             cc.expect_room(complaint, path)
             raise self._refusal(complaint)

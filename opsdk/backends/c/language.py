@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from opsdk.backends.c.options import c_options
-from opsdk.backends.call.language import Language, NativeEntry, register_language
+from opsdk.backends.c.options import COptions, c_options
+from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -67,11 +67,35 @@ class CffiC(Language):
         """Returns the dtypes that the compiled source has functions for."""
         return tuple(map(as_dtype, slow("opsdk.backends.c.library").library_of(opdef, kernel).functions))
 
-    def trial(
-        self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
-    ) -> list[Any] | None:
-        """Runs the functions themselves into memory with a margin; what they read beside it is not seen."""
-        return slow("opsdk.backends.c.row").run_guarded(opdef, kernel, inputs, attrs, fill)
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns a launch that fills arrays made by `empty(shape, dtype)`."""
+        return slow("opsdk.backends.c.row").launch_into(opdef, kernel, empty)
+
+    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+        """Returns what sanitizers look for."""
+        has_threads = COptions(**kernel.options).uses_openmp
+        return ("bounds", "undefined", "race") if has_threads else ("bounds", "undefined")
+
+    def watched(
+        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> Iterator[Fault]:
+        """Yields what sanitizers find."""
+        yield from slow("opsdk.backends.c.sanitized").sanitized(opdef, kernel, calls)
+
+    def traced(self, kernel: Kernel) -> Kernel:
+        """Returns the kernel as it is compiled line by line."""
+        made: Kernel = slow("opsdk.backends.c.lines").traced(kernel)
+        return made
+
+    def line_at(self, opdef: OpDef, kernel: Kernel, stack: Sequence[int]) -> str:
+        """Returns the line of the source."""
+        return slow("opsdk.backends.c.lines").line_at(opdef, kernel, stack)
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool]:
+        """Runs a build of the source that counts lines, by gcov."""
+        return slow("opsdk.backends.c.coverage").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

@@ -72,7 +72,7 @@ def _found(opdef: OpDef, kernel: Kernel) -> Library:
     key = str(ahead) if ahead else _key(job)
     library = _open.get(key)
     if library is None:
-        made = _from_cache(job) if ahead is None else _opened(job, interface_of(ahead).read_bytes(), key)
+        made = _from_cache(job) if ahead is None else opened(job, interface_of(ahead).read_bytes(), key)
         library = _open.setdefault(key, made)
     return library
 
@@ -92,15 +92,25 @@ def _from_cache(job: Job) -> Library:
     version = optional("_cffi_backend", extra="c", subject="C kernels").__version__
     interface = cached_bytes("c", f"{job.whole_key}\0{version}", ".py", job.interface)
     try:
-        return _opened(job, interface, str(path))
+        return opened(job, interface, str(path))
     except CompileError:
         if path.exists():
             raise
     path = cached("c", job.whole_key, LIBRARY_SUFFIX, job.build)  # the cache was cleared
-    return _opened(job, interface, str(path))
+    return opened(job, interface, str(path))
 
 
-def _opened(job: Job, interface: bytes, file: str) -> Library:
+def opened(job: Job, interface: bytes, file: str) -> Library:
+    """Opens a file as the library of a job.
+
+    Args:
+        job: the kernel on its way.
+        interface: what `Job.interface` gives.
+        file: the built library.
+
+    Raises:
+        CompileError: it does not open.
+    """
     optional("cffi", extra="c", subject=job.subject)
     scope: dict[str, Any] = {}
     try:

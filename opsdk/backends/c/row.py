@@ -1,4 +1,4 @@
-"""The launch of a C kernel, its trial in guarded memory, and the bare C function behind it."""
+"""The launch of a C kernel, and the bare C function behind it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
-
-_MARGIN = 4096  # bytes on either side of guarded memory; far enough for any index that is wrong by one, or by a row
-_MARK = 0xA5
 
 
 @dataclass(frozen=True)
@@ -167,44 +164,11 @@ def _like_before(
     return run
 
 
-# Any: one entry per input and per output, an array or a list of arrays; attribute values.
-def run_guarded(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int) -> list[Any]:
-    """Runs a C kernel into outputs that hold `fill` and returns them, one entry for each that it makes.
-
-    All that it writes has a margin around it, where a loop that leaves its array shows.
+def launch_into(opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+    """Returns a launch that fills arrays made by `empty(shape, dtype)`, each call in a frame of its own.
 
     Raises:
-        IndexError: the kernel wrote beside an output, or beside an input that it changes.
+        CompileError, BindingError: the source does not compile, or not to what the schema says.
     """
-    lent: list[tuple[str, np.ndarray, int]] = []
-    schema = opdef.schema
-
-    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], what: str = "an output") -> np.ndarray:
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        memory = np.full(size + 2 * _MARGIN, _MARK, np.uint8)
-        array: np.ndarray = np.ndarray(shape, dtype, memory, _MARGIN)
-        array[...] = fill
-        lent.append((what, memory, size))
-        return array
-
-    def guarded(array: Any, name: str) -> Any:
-        if array is None or not array.flags.c_contiguous:  # of others the kernel sees a copy, or what lies between
-            return array
-        copy = allocate(array.shape, array.dtype, f"input {name!r}")
-        copy[...] = array
-        return copy
-
-    inputs = list(inputs)
-    for i in schema.mutated_inputs:
-        name = schema.input_names[i]
-        given = inputs[i]
-        inputs[i] = [guarded(item, name) for item in given] if isinstance(given, list) else guarded(given, name)
-    frame = Frame(opdef, kernel, library_of(opdef, kernel))
-    frame.allocate = allocate
-    made = frame.run(inputs, attrs)
-    for what, memory, size in lent:
-        for side, margin in (("before", memory[:_MARGIN]), ("behind", memory[_MARGIN + size :])):
-            touched = int((margin != _MARK).sum())
-            if touched:
-                raise IndexError(f"it wrote {touched} bytes {side} {what}")
-    return list(made) if isinstance(made, tuple) else [made] if schema.fresh_outputs else []
+    library = library_of(opdef, kernel)
+    return lambda *values, **attrs: Frame(opdef, kernel, library, empty).run(values, attrs)

@@ -56,8 +56,14 @@ def check_filled(opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Map
     Raises:
         ReturnError: elements of one are left as the memory was.
     """
-    residuals, run = _residuals(opdef), language_of(kernel).trial
-    left = unwritten(opdef, kernel, inputs, attrs, lambda fill: run(opdef, kernel, each(inputs, np.copy), attrs, fill))
+    residuals, language = _residuals(opdef), language_of(kernel)
+
+    def trial(fill: int) -> list[Any]:
+        launch = language.launch_into(opdef, kernel, lambda shape, dtype: np.full(shape, fill, dtype))
+        made = launch(*each(inputs, np.copy), **attrs)
+        return list(made) if isinstance(made, tuple) else [made]
+
+    left = unwritten(opdef, kernel, inputs, attrs, trial)
     for name, where in left:
         if name.partition("[")[0] not in residuals:
             continue

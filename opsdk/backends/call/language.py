@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.backends.call.lines import Lines, codes_of
 from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.random import Draw, Generator
@@ -48,6 +49,27 @@ class NativeEntry:
     pointers: tuple[tuple[str, str], ...]
     attrs: tuple[str, ...]
     keep: object
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a watched run of a kernel found.
+
+    Attributes:
+        call: the number of the call.
+        kind: `bounds`, an access beside memory; `undefined`, what C does not define; `race`, of two threads.
+        message: what happened.
+        at: file and line; empty where they are not known.
+    """
+
+    call: int
+    kind: str
+    message: str
+    at: str = ""
+
+
+class NotWatchedError(Exception):
+    """A kernel cannot be watched, for a reason that its text has; it is no fault of the kernel."""
 
 
 class Language(Notation):
@@ -106,11 +128,37 @@ class Language(Notation):
         """
         return ()
 
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns the callable of a kernel on the CPU; what it fills is made by `empty(shape, dtype)`."""
+        return self.compile(opdef, kernel)
+
+    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+        """Returns what the watched run of a kernel looks for: `bounds`, `undefined`, `race`; nothing where none is."""
+        return ()
+
+    def watched(
+        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> Iterator[Fault]:
+        """Yields what a kernel does that is compiled to watch itself, at calls, each its inputs and attributes.
+
+        Raises:
+            NotWatchedError: that cannot be looked at.
+        """
+        raise NotWatchedError(f"kernels in {self.name} do not watch themselves")
+
+    def traced(self, kernel: Kernel) -> Kernel | None:
+        """Returns a kernel as it runs where its lines are wanted; None where it does not know them."""
+        return None
+
+    def line_at(self, opdef: OpDef, kernel: Kernel, stack: Sequence[int]) -> str:
+        """Returns file and line of the code of a traced kernel in a stack of addresses, innermost first; or nothing."""
+        return ""
+
     # Any: one entry per input or output, an array, a list of arrays or None; attribute values.
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
-        """Runs a kernel where it is seen that it leaves its arrays; None where that is not possible.
+        """Runs a kernel as something that raises where it leaves its arrays; None where that is not possible.
 
         Args:
             opdef: the op.
@@ -124,6 +172,24 @@ class Language(Notation):
 
         Raises:
             IndexError: it leaves one.
+        """
+        return None
+
+    # Any: one entry per input, an array, a list of arrays or None; attribute values.
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Returns by file and line of all code of a kernel whether a call reaches it; None where nobody can tell.
+
+        Functions that none enters are not among it: the line that calls them is.
+
+        Args:
+            opdef: the op.
+            kernel: the kernel.
+            calls: copies of inputs, which may be changed, and all attributes; of calls that the kernel takes.
+
+        Raises:
+            OpsdkError: the lines cannot be counted here.
         """
         return None
 
@@ -180,6 +246,16 @@ class PyFunc(Language):
             return source(*values, **{name: value for name, value in attrs.items() if name not in asks})
 
         return launch
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Runs the function under a tracer of lines."""
+        lines, run = Lines(codes_of(kernel.source)), self.compile(opdef, kernel)
+        with lines.watching():
+            for inputs, attrs in calls:
+                run(*inputs, **attrs)
+        return lines.reached()
 
 
 class Unread(Language):

@@ -45,15 +45,17 @@ class Sized:
         opdef: the op.
         kernel: one that has `sizes=` or `bound=`.
         decides: that.
+        is_exact: whether buffers end where they should, since whoever makes them watches what lies behind.
     """
 
-    def __init__(self, opdef: OpDef, kernel: Kernel, decides: SizeFunction) -> None:
+    def __init__(self, opdef: OpDef, kernel: Kernel, decides: SizeFunction, *, is_exact: bool = False) -> None:
         self.opdef = opdef
         self.decides = decides
         self.subject = f"{opdef.subject}, {kernel.language} kernel"
         self.at = str(kernel.origin)
         self._call = None if isinstance(decides.function, str) else called_by_name(decides.function)
         self._numbers = count(1)
+        self._guard = 0 if is_exact else _GUARD
 
     def room(
         self,
@@ -94,12 +96,14 @@ class Sized:
             given = ask(count)
         sizes = self.whole(given, count, leaves, self.decides)
         number = next(self._numbers)
-        most = _WATCHED_ROOM if FLAGS.debug or not number & (number - 1) else _ROOM
+        is_watched = FLAGS.debug or not number & (number - 1)
+        most = 0 if not self._guard else _WATCHED_ROOM if is_watched else _ROOM
         elements = sum([array.size for array in flat(inputs)])
         shapes = list(_closed([spec.shape for _, spec in leaves], sizes))
         try:
+            around = (self._guard, most)
             memory = [
-                _Guarded(shape, spec, elements, most, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)
+                _Guarded(shape, spec, elements, around, empty) for shape, (_, spec) in zip(shapes, leaves, strict=True)
             ]
         except (MemoryError, ValueError, OverflowError) as error:
             raise SizeError(
@@ -230,20 +234,26 @@ class _Guarded:
     """One buffer, with a guard behind it."""
 
     def __init__(
-        self, shape: tuple[int, ...], spec: TensorSpec, elements: int, most: int, empty: Callable[..., Any]
+        self,
+        shape: tuple[int, ...],
+        spec: TensorSpec,
+        elements: int,
+        around: tuple[int, int],
+        empty: Callable[..., Any],
     ) -> None:
+        guard, most = around
         size, item = math.prod(shape), spec.dtype.itemsize
         row = item * math.prod(dim for dim in spec.shape if dim is not None)
-        behind = max(_GUARD, min(elements * row, most))
+        behind = max(guard, min(elements * row, most))
         self._is_much = 4 * behind > size * item
         self._memory = empty((size - (-behind // item),), spec.dtype)
-        self._guard = self._memory[size:].view(np.uint8)[:_GUARD]
+        self._guard = self._memory[size:].view(np.uint8)[:guard]
         self._guard[...] = _MARK
         self.buffer = self._memory[:size].reshape(shape)
 
     def is_left(self) -> bool:
         """Whether something was written behind the buffer."""
-        return bool(self._guard.tobytes() != _MARKS)
+        return bool(self._guard.tobytes() != _MARKS[: self._guard.size])
 
     def cut(self, shape: tuple[int, ...], empty: Callable[..., Any]) -> Any:
         """Returns the beginning of the buffer in memory of its own: a full one as it is, where the arena lent it.
@@ -270,7 +280,10 @@ def _closed(shapes: Sequence[tuple[int | None, ...]], sizes: Sequence[int]) -> I
         yield tuple([next(left) if dim is None else dim for dim in shape])
 
 
-def sized_of(opdef: OpDef, kernel: Kernel) -> Sized | None:
-    """Returns what makes a kernel's buffers, where data decide their sizes; None where the inputs' shapes do."""
+def sized_of(opdef: OpDef, kernel: Kernel, *, is_exact: bool = False) -> Sized | None:
+    """Returns what makes a kernel's buffers, where data decide their sizes; None where the inputs' shapes do.
+
+    `is_exact` is as for `Sized`.
+    """
     decides = size_function(kernel)
-    return None if decides is None else Sized(opdef, kernel, decides)
+    return None if decides is None else Sized(opdef, kernel, decides, is_exact=is_exact)

@@ -12,10 +12,12 @@ from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.one_shape import Given, one_shape
 from opsdk.backends.call.sizes import sized_of
+from opsdk.backends.memory import arena
 from opsdk.backends.memory.layout import is_plain, plain
 from opsdk.backends.numba.failure import failure, is_compile_failure
 from opsdk.backends.numba.lists import Lists
 from opsdk.core.errors import BindingError, DefinitionError, ReturnError
+from opsdk.core.flags import FLAGS
 from opsdk.core.lazy import slow
 from opsdk.core.nested import flat
 from opsdk.define.identity.sameness import changed
@@ -25,8 +27,18 @@ from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.scalars import SPEC
 
 
-def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
-    """Returns a launch that gives the kernel its arguments in its own order.
+def launch_of(
+    opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray] = arena.empty, *, is_checked: bool | None = None
+) -> Launch:
+    """Returns a launch that gives the kernel its arguments in its own order, and the outputs that it fills.
+
+    In debug mode an index that is beyond an array raises an IndexError.
+
+    Args:
+        opdef: the op.
+        kernel: one of its kernels.
+        empty: makes the outputs that it fills.
+        is_checked: whether indices are checked; as the flag `debug` says, unless given.
 
     Raises:
         BindingError: the kernel takes some of the outputs as buffers, but not all.
@@ -34,15 +46,16 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
     """
     buffers = buffers_of(opdef, kernel)
     check_unchanged(opdef, kernel)
-    function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel))
+    is_checked = FLAGS.debug if is_checked is None else is_checked
+    function = _taking_nothing(opdef, kernel, _compiled(opdef, kernel, is_checked=is_checked))
     schema = opdef.schema
     inputs = schema.input_names
     names = kernel.parameters
     given = _given(opdef, kernel)
-    shaped = _with_axis if kernel.options.get("parallel") else None
+    shaped = with_axis if kernel.options.get("parallel") else None
     has_lists = any(decl.kind == "list" for decl in schema.inputs)
     lists = Lists(opdef, kernel.origin) if has_lists else None
-    sized = sized_of(opdef, kernel)
+    sized = sized_of(opdef, kernel, is_exact=empty is not arena.empty)
     specs = [decl.name for decl in schema.attrs if decl.type.scalar == SPEC]
 
     def launch(*values: Any, **attrs: Any) -> Any:
@@ -50,12 +63,12 @@ def launch_of(opdef: OpDef, kernel: Kernel) -> Launch:
         taken = values if lists is None else lists.taken(values)
         told = stand_ins(specs, attrs) if specs else attrs
         arguments = {**dict(zip(inputs, taken, strict=True)), **told}
-        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs))
-        made = allocate(opdef, values, attrs, buffers) if room is None else room.buffers
+        room = None if sized is None else sized.room(values, attrs, infer_buffers(opdef, values, attrs), empty=empty)
+        made = allocate(opdef, values, attrs, buffers, empty) if room is None else room.buffers
         for position, buffer in zip(buffers, made, strict=True):
             arguments[schema.outputs[position].name] = buffer
         if shaped is not None and buffers:
-            arguments = {name: _each(value, shaped) for name, value in arguments.items()}
+            arguments = {name: each_array(value, shaped) for name, value in arguments.items()}
         try:
             returned = function(*[arguments[name] for name in names])
         except Exception as error:
@@ -130,15 +143,20 @@ def reads_as_registered(opdef: OpDef, kernel: Kernel) -> Callable[..., None]:
 
 
 # A kernel has one dispatcher, however many kinds of calls there are: to make one reads all that the kernel refers to.
+# And another that checks indices, where that is asked for.
 _DISPATCHERS: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
+_CHECKED: WeakKeyDictionary[Kernel, Any] = WeakKeyDictionary()
 
 
 # Any: a Numba dispatcher, which has no type of its own; with NUMBA_DISABLE_JIT the function itself.
-def _compiled(opdef: OpDef, kernel: Kernel) -> Any:
-    if kernel not in _DISPATCHERS:
+def _compiled(opdef: OpDef, kernel: Kernel, *, is_checked: bool) -> Any:
+    made = _CHECKED if is_checked else _DISPATCHERS
+    if kernel not in made:
         function = dispatcher_of(opdef, kernel)
-        _DISPATCHERS[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba kernel")
-    return _DISPATCHERS[kernel]
+        if is_checked:
+            function = slow("opsdk.backends.numba.store").checking(function)
+        made[kernel] = slow("opsdk.backends.numba.parallel").guarded(function, f"{opdef.subject}, numba kernel")
+    return made[kernel]
 
 
 _NUMBERS = {"int[]": np.int64, "float[]": np.float64, "bool[]": np.bool_, "complex[]": np.complex128}
@@ -236,20 +254,20 @@ def _given(opdef: OpDef, kernel: Kernel) -> Given | None:
 
     def given(values: Sequence[Any]) -> Sequence[Any]:
         values = values if shaped is None else shaped(values)
-        return [value if i in themselves else _each(value, _contiguous) for i, value in enumerate(values)]
+        return [value if i in themselves else each_array(value, _contiguous) for i, value in enumerate(values)]
 
     return given
 
 
 # Any: an array, a list of arrays, an attribute's value, or None.
-def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+def each_array(value: Any, function: Callable[[Any], Any]) -> Any:
     """Returns an array as a function of arrays makes it, or those of a list; any other value as it is."""
     if value.__class__ is list:
-        return [_each(item, function) for item in value]
+        return [each_array(item, function) for item in value]
     return function(value) if isinstance(value, np.ndarray) else value
 
 
-def _with_axis(array: np.ndarray) -> np.ndarray:
+def with_axis(array: np.ndarray) -> np.ndarray:
     """Returns an array without axes as one with an axis of 1: Numba's parallel loops see the former as a number."""
     return array if array.ndim else array.reshape(1)
 

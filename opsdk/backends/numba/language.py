@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opsdk.backends.call.language import Language, NativeEntry, register_language
+import numpy as np
+
+from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
@@ -49,11 +51,31 @@ class NumbaCPU(Language):
         flags = {name: value for name, value in given.items() if name not in SIZE_OPTIONS}
         return {**super().options(flags, schema, subject), **as_sizes(given, schema, subject)}
 
+    def launch_into(self, opdef: OpDef, kernel: Kernel, empty: Callable[..., np.ndarray]) -> Launch:
+        """Returns a launch that fills arrays made by `empty(shape, dtype)`, where the kernel takes its outputs."""
+        return slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel, empty)
+
+    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+        """Returns what its watched run looks for."""
+        return ("bounds", "race") if slow("opsdk.backends.numba.watched").is_parallel(kernel) else ("bounds",)
+
+    def watched(
+        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> Iterator[Fault]:
+        """Yields an index that is beyond an array, or two steps of a parallel loop at one element."""
+        yield from slow("opsdk.backends.numba.watched").watched(opdef, kernel, calls)
+
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int
     ) -> list[Any] | None:
         """Runs the Python text of the kernel, which raises where compiled code goes on."""
         return slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[tuple[str, int], bool] | None:
+        """Runs the Python text of the kernel, and of what it calls, under a tracer of lines."""
+        return slow("opsdk.backends.numba.text").reached_lines(opdef, kernel, calls)
 
     def entry(
         self, opdef: OpDef, kernel: Kernel, specs: Sequence[TensorSpec | None], attrs: dict[str, Any]

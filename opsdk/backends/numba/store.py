@@ -35,6 +35,7 @@ from opsdk.backends.cache.places import cache_folder
 from opsdk.backends.cache.store import cached_bytes, held_bytes
 from opsdk.backends.native.loader import sources_key
 from opsdk.backends.numba.reading import Reading
+from opsdk.define.identity.uncompiled import uncompiled
 
 _KIND, _SUFFIX = "numba", ".nbo"
 _OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}  # nobody calls a kernel from C
@@ -66,6 +67,18 @@ def compiled(
     if is_compiler:
         dispatcher.compile = partial(_compile, dispatcher, check)
     return dispatcher
+
+
+def checking(function: Any) -> Any:
+    """Returns a dispatcher as one that raises an IndexError where an index is beyond an array, also in what it calls.
+
+    It runs in one thread, since no other could raise. What is no dispatcher is returned as it is.
+    """
+    return uncompiled(function.py_func, {}, _checking) if isinstance(function, Dispatcher) else function
+
+
+def _checking(function: Callable[..., Any]) -> Any:
+    return numba.njit(**_OPTIONS, boundscheck=True)(function)
 
 
 def _compile(dispatcher: Any, check: Callable[[str], None] | None, signature: Any) -> Any:

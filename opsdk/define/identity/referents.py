@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import pairwise
 from types import (
     CellType,
     CodeType,
@@ -212,3 +213,12 @@ def reads_of(
                     chains.setdefault(name, set()).add(tuple(chain))
                 name, chain = read if instruction.opname in _SURROUNDING else "", []
     return {name: frozenset(each) for name, each in chains.items()}, frozenset(found), tuple(modules)
+
+
+def added_as_a_whole(code: CodeType) -> Iterator[str]:
+    """Yields the names that an operator such as `+=` binds anew in a function, and not in an element of theirs."""
+    for step, following in pairwise(dis.get_instructions(code)):
+        is_added = step.opname.startswith("INPLACE_") or (step.opname == "BINARY_OP" and step.argrepr.endswith("="))
+        if is_added and following.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+            name = following.argval
+            yield name[0] if isinstance(name, tuple) else str(name)  # one instruction may store and load

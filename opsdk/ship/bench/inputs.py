@@ -24,7 +24,8 @@ from opsdk.expr.row.row_infer import RowInfer
 from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.domains import held
-from opsdk.verify.inputs.sampling import NoValuesError, UnusableSamplesError, calls_of, from_sample, numbers_of_shape
+from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, from_sample
+from opsdk.verify.inputs.stock import NoValuesError, numbers_of_shape
 
 T = TypeVar("T")
 ROW = 1024  # elements along the last axis, which is what a row op works on

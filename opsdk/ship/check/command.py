@@ -29,7 +29,7 @@ from opsdk.ship.cli.terminal import narrate
 from opsdk.ship.machine.environment import cores, described, facts, rendered, version_of
 from opsdk.ship.targets.keyword import matcher
 from opsdk.ship.targets.target import Selection, resolve
-from opsdk.verify.checks import EXPECT
+from opsdk.verify.checks import EXPECT, WATCHED, check_of
 from opsdk.verify.level import Level
 from opsdk.verify.report import Coverage, Finding, VerifyReport
 from opsdk.verify.run import chain
@@ -262,6 +262,8 @@ def check_one(selection: Selection, op: Op, seed: int, trace: bool = False, leve
 def _verified(selection: Selection, op: Op, seed: int, trace: bool, level: Level) -> VerifyReport:
     is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any kernel
     rows = () if is_whole else (selection.row,)
+    if check_of(selection.check) in WATCHED:  # the id is of a finding that shows there alone
+        level = "thorough"
     report = opsdk.verify(op, seed=seed, rows=rows, trace=trace, level=level)
     if selection.row and not report.rows:
         there = ", ".join(str(row) for row in op.opdef.kernels)

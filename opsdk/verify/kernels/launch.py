@@ -1,8 +1,4 @@
-"""Launches: one kernel run on one call, in stages, so that a fault is known by the stage that found it; and its trial.
-
-A compiled loop that leaves its arrays corrupts memory, or leaves elements out; it is tried where that shows. How is up
-to its language: the Python text of a Numba kernel raises, a C kernel is run into memory with a margin around it.
-"""
+"""Launches: one kernel run on one call, in stages, so that a fault is known by the stage that found it."""
 
 from __future__ import annotations
 
@@ -13,23 +9,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from opsdk.backends.call import first_call
 from opsdk.backends.call.arrays import array_key, with_mutated
-from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import CallPlan, make_plan, will_forget
 from opsdk.core.errors import AliasError, DTypeError, OpsdkError
 from opsdk.core.origin import origin_of
-from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.verify.inputs.calls import Call, Values, alike, copies, each, flat, only_changed, outputs_of
+from opsdk.verify.inputs.calls import Values, alike, copies, each, flat, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
 _PLANS: WeakKeyDictionary[OpDef, PlanCache] = WeakKeyDictionary()
-_REMEDY = "compiled it reads or overwrites what lies there: end its loops at the sizes of its arrays"
 
 
 def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[str, Any]) -> CallPlan:
@@ -125,31 +117,3 @@ def refusing(error: OpsdkError) -> str:
     if isinstance(error, AliasError):
         return "alias"
     return "infer" if "expected a NumPy array" not in str(error) else "runs"
-
-
-def out_of_bounds(opdef: OpDef, kernel: Kernel, call: Call) -> str | None:
-    """Returns what an IndexError says that the trial of a compiled kernel raises on a call; empty where none is.
-
-    None says that it could not be tried.
-
-    Other exceptions tell nothing: a kernel may use what only its compiler understands.
-    """
-    try:
-        made = _tried(opdef, kernel, call, 0)
-    except IndexError as error:
-        return f"{error}; {_REMEDY}"
-    except Exception:
-        return None
-    return None if made is None else ""
-
-
-# Any: one entry per output that the kernel makes.
-def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
-    """Tries a compiled kernel on memory that holds `fill`; None where that is not possible, or slow."""
-    return language_of(kernel).trial(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
-
-
-def unwritten(opdef: OpDef, kernel: Kernel, call: Call) -> tuple[str, np.ndarray] | None:
-    """Returns the first output of which elements depend on what its memory held before, and which they are."""
-    left = first_call.unwritten(opdef, kernel, call.inputs, call.attrs, lambda fill: _tried(opdef, kernel, call, fill))
-    return next(left, None)

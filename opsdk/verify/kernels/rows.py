@@ -25,8 +25,9 @@ from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
-from opsdk.verify.kernels.agreement import LAST, check_values, same_bits
-from opsdk.verify.kernels.launch import launch, out_of_bounds, plan_of, refusing, results, results_of, unwritten
+from opsdk.verify.kernels.agreement import check_values, same_bits
+from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
+from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
@@ -44,14 +45,18 @@ def check_rows(session: Session) -> None:
             kernel = opdef.kernels.loaded(kernel)
             tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
             for call, variant in tried:
-                # A line of the table is for the dtype of a kernel, or of a function, of its own.
-                is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
-                case = session.case(kernel, variant, _decides(opdef, variant) if is_own else kernel.key.dtype)
+                case = case_of(session, kernel, variant)
                 if variant is call or _can_be_compared(session, kernel, variant):
                     _check_row(case, is_twin=variant is not call)
             if session.calls and not tried:
                 row = KernelId.of(kernel, kernel.key.dtype)
                 session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+
+
+def case_of(session: Session, kernel: Kernel, call: Call) -> Case:
+    """Returns a call on a kernel; a line of the table is for the dtype of a kernel, or of a function, of its own."""
+    is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
+    return session.case(kernel, call, _decides(session.opdef, call) if is_own else kernel.key.dtype)
 
 
 def _can_be_compared(session: Session, kernel: Kernel, call: Call) -> bool:
@@ -247,15 +252,8 @@ def _made(case: Case) -> list[Any] | None:
         message = f"{opdef.subject}, infer: expected specs for sample {call}, which runs, raised {error}"
         rule.find_raised("infer", message, error)
         return None
-    outside = out_of_bounds(opdef, kernel, call)
-    if outside:
-        message = f"{opdef.subject}, kernel {kernel}: expected it to stay inside its arrays at sample {call}, {outside}"
-        case.find("bounds", message)
+    if not stays_in_memory(case):
         return None
-    if outside is not None:
-        case.did("bounds")
-        if _stays_unwritten(case):
-            return None
     plan: CallPlan = plan_of(opdef, kernel, call.inputs, call.attrs)
     inputs = copies(call.inputs)
     raw = plan.kernel_alone(*inputs, **attrs)
@@ -289,24 +287,6 @@ def _find_unlike(rule: Case, case: Case, error: OpsdkError) -> None:
         return
     text = str(error).partition(";")[0].replace(case.opdef.subject, f"{case.opdef.subject}, kernel {case.kernel}", 1)
     case.find_raised("infer", f"{text}; the reference gives what was expected, mend the kernel", error)
-
-
-def _stays_unwritten(case: Case) -> bool:
-    """Whether elements of an output are left as the memory held them; they may look right, or change at every call."""
-    left = unwritten(case.opdef, case.kernel, case.call)
-    if left is None:
-        return False
-    name, where = left
-    count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
-    case.did("value")
-    case.find(
-        f"value.{name}",
-        f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
-        index=index,
-        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
-    )
-    return True
 
 
 def check_mutation(case: Case, after: list[Any]) -> None:

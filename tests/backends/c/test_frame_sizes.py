@@ -8,7 +8,7 @@ import pytest
 import opsdk
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.prebuilt import place_of
-from opsdk.backends.c.row import native_entry, run_guarded
+from opsdk.backends.c.row import launch_into, native_entry
 from opsdk.core.errors import BindingError, KernelStatusError, SizeError
 from tests.backends.c_rows import op
 
@@ -165,10 +165,16 @@ def test_an_op_with_a_parameter_of_that_name_keeps_it():
     assert kept(np.ones(2)).shape == (0,)
 
 
-def test_the_trial_sees_the_same_buffers():
-    kernel = list(bounded().opdef.kernels)[-1]
-    tried = run_guarded(bounded().opdef, kernel, [np.array([1.0, -1, 2])], {"least": 0.0}, 1)
-    assert [item.tolist() for item in tried] == [[1, 2], [0, 2]]
+def test_buffers_of_another_memory_have_no_room_behind_them():
+    shapes = []
+
+    def empty(shape, dtype):
+        shapes.append(shape)
+        return np.full(shape, 1, dtype)
+
+    launch = launch_into(bounded().opdef, list(bounded().opdef.kernels)[-1], empty)
+    assert [item.tolist() for item in launch(np.array([1.0, -1, 2]), least=0.0)] == [[1, 2], [0, 2]]
+    assert shapes[:2] == [(3,), (3,)]
 
 
 def test_the_native_entry_says_how_many_it_filled():

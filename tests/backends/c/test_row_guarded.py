@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.c.row import run_guarded
-from opsdk.core.errors import KernelStatusError
+from opsdk.backends.c.row import launch_into
 from opsdk.define.op import REGISTRY
 
 pytest.importorskip("cffi")
@@ -110,18 +109,19 @@ def test_a_wrong_gradient_row_is_found():
     assert opsdk.verify(h).verdict == "fail"
 
 
-def test_the_outputs_are_those_of_the_row():
+def test_a_launch_fills_memory_that_is_made_for_it():
     made = row(GOOD)
     kernel = next(each for each in made.opdef.kernels if each.language == "c")
-    (y,) = run_guarded(made.opdef, kernel, [np.array([1.0, 2.0])], {}, 0)
+    lent = []
+
+    def empty(shape, dtype):
+        lent.append(np.full(shape, 5, dtype))
+        return lent[-1]
+
+    y = launch_into(made.opdef, kernel, empty)(np.array([1.0, 2.0]))
+    assert y is lent[0]
     assert y.tolist() == [2.0, 4.0]
-    with pytest.raises(IndexError, match="it wrote 8 bytes behind an output"):
-        bad = row("for (int64_t i = 0; i <= n; ++i) out[i] = 1;")
-        run_guarded(bad.opdef, [*bad.opdef.kernels][-1], [np.array([1.0, 2.0])], {}, 0)
 
 
 def test_a_row_that_refuses_its_inputs_is_not_taken_for_one_that_leaves_its_arrays():
-    made = row("return 1;")
-    with pytest.raises(KernelStatusError):
-        run_guarded(made.opdef, [*made.opdef.kernels][-1], [np.array([1.0])], {}, 0)
-    assert {finding.check for finding in opsdk.verify(made).findings} >= {"runs"}
+    assert {finding.check for finding in opsdk.verify(row("return 1;")).findings} >= {"runs"}

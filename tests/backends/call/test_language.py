@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.backends.call.language import Language, language_of, register_language
+from opsdk.backends.call.language import Language, NotWatchedError, language_of, register_language
 from opsdk.core.errors import DefinitionError, KernelNotFoundError, MissingDependencyError, NameClashError
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.kernel.notation import LANGUAGES
@@ -88,3 +88,10 @@ def test_a_language_whose_package_is_missing_says_so_when_a_row_is_compiled(op, 
 def test_what_a_language_has_to_say_itself_is_not_made_up(op, name):
     with pytest.raises(NotImplementedError):
         getattr(Language(), name)(op.opdef, list(op.opdef.kernels)[1], *([[], {}] if name == "entry" else []))
+
+
+def test_a_language_without_watched_runs_says_so():
+    language = Language()
+    language.name = "fortran"
+    with pytest.raises(NotWatchedError, match="kernels in fortran do not watch themselves"):
+        language.watched(None, None, [])

@@ -52,3 +52,16 @@ def test_what_only_the_compiler_understands_runs_compiled_on_what_nothing_has_ch
             y[i] = doubled(y[i])
 
     assert filled(kernel, [np.array([1.0, 2])]) == [2, 4]
+
+
+def test_the_text_of_a_parallel_kernel_sees_an_array_without_axes_as_the_kernel_does():
+    def total(x, y):
+        y[0] = 0
+        for i in range(x.size):
+            y[0] += x.flat[i]
+
+    with opsdk.REGISTRY.scoped():
+        op = opsdk.op("t::f(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((), x.dtype))(lambda x: x.sum())
+        op.kernel("cpu", total, language="numba", parallel=True)
+        (made,) = run_text(op.opdef, list(op.opdef.kernels)[-1], [np.array([1.0, 2, 4])], {}, 0)
+    assert (made.shape, made.tolist()) == ((), 7.0)

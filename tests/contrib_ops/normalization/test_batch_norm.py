@@ -163,3 +163,13 @@ def test_other_numbers_than_floats_are_refused(dtype):
     arrays = [array.astype(dtype) for array in (np.ones((4, 3)), np.ones(3), np.ones(3))]
     with pytest.raises(DTypeError, match=f"op 'contrib::batch_norm': x expected floats, got {dtype}; cast it"):
         batch_norm(*arrays)
+
+
+def test_where_the_statistics_are_kept_a_gradient_says_nothing_of_x(rng):
+    """As PyTorch: dx = dy · weight · rstd there, also where x is nan."""
+    x, weight, bias, mean, var = made(rng, (2, 3, 4), "float64")
+    x[1, 0, 0] = np.nan
+    given = opsdk.to_tensor(x, stop_gradient=False)
+    batch_norm(given, *map(opsdk.to_tensor, (weight, bias, mean, var)), training=False, eps=1e-3)[0].sum().backward()
+    wanted = np.broadcast_to((weight / np.sqrt(var + 1e-3))[:, None], x.shape)
+    np.testing.assert_allclose(given.grad.numpy(), wanted, rtol=1e-12)

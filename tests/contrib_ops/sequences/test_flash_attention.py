@@ -147,6 +147,19 @@ def test_a_key_that_is_masked_has_no_share_in_gradients_whatever_it_holds():
         assert not got[3:].any()
 
 
+def test_a_key_that_is_masked_has_no_share_in_second_gradients_whatever_it_holds():
+    def second(k, v, mask):
+        inputs = [opsdk.to_tensor(array, stop_gradient=False) for array in (Q, k, v)]
+        loss = (flash_attention(*inputs, mask)[0] * np.array([[1.0], [2], [3]])).sum()
+        first = opsdk.grad(loss, inputs, create_graph=True)
+        return [g.numpy() for g in opsdk.grad(sum((g[:3] * g[:3]).sum() for g in first), inputs)]
+
+    wild = second(np.vstack([K, [[np.nan, 0]]]), np.vstack([V, [[np.inf]]]), np.array([True, True, True, False]))
+    for got, want in zip(wild, second(K, V, None), strict=True):
+        np.testing.assert_allclose(got[:3], want, rtol=1e-12)
+        assert not got[3:].any()
+
+
 def test_the_log_sum_exp_of_scores_with_nan_is_nan_in_every_kernel():
     q = Q.copy()
     q[0, 0] = np.nan

@@ -11,7 +11,15 @@ import weakref
 import numpy as np
 import pytest
 
-from opsdk.define.identity.referents import contents_of, memory_of, reads_of, texts_of, unread, with_inner
+from opsdk.define.identity.referents import (
+    added_as_a_whole,
+    contents_of,
+    memory_of,
+    reads_of,
+    texts_of,
+    unread,
+    with_inner,
+)
 from opsdk.define.identity.sameness import Reads, changed
 
 
@@ -214,3 +222,16 @@ def test_what_a_thousand_functions_read_is_known_when_they_are_looked_at_again(m
         reads_of(each)
     monkeypatch.delattr(dis, "get_instructions")
     assert [reads_of(each)[1] for each in codes] == [{f"known{i}"} for i in range(3000)]
+
+
+def test_what_a_function_adds_to_as_a_whole_is_told_from_what_it_adds_to_in_places():
+    def sums(x):
+        total, column, each = 0.0, x[0], x.copy()
+        for row in x:
+            total += row.sum()
+            column *= row
+            each[0] += row
+            other = total + 1
+        return total, column, each, other
+
+    assert set(added_as_a_whole(sums.__code__)) == {"total", "column"}

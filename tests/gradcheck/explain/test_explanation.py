@@ -103,10 +103,21 @@ def test_one_contribution_of_several_is_named_with_the_index_that_repeats_though
         )
 
 
-def test_a_side_of_zero_that_few_elements_suggest_is_not_named() -> None:
-    x = np.array([-0.3, 0.5, -1.2, 0.9, 1.4])
-    (value,) = check(np.sin, lambda i, o, c: (np.where(i[0] < 0, np.sinh(i[0]), np.cos(i[0])) * c[0],), (x,)).findings
-    assert "exactly" not in (value.cause or "")
+def test_a_side_of_zero_is_named_where_all_elements_were_judged_and_not_where_few_of_many_suggest_it() -> None:
+    def mixed(x: Any) -> Any:
+        return np.sin(x) * np.roll(x, 1)
+
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        gradient = c[0] * np.cos(i[0]) * np.roll(i[0], 1) + np.roll(c[0] * np.sin(i[0]), -1)
+        return (gradient + np.where(i[0] < 0, np.tanh(i[0]) * c[0], 0),)
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.2, 2, 24) * np.where(rng.random(24) < 0.5, -1, 1)
+    (of_all,) = check(mixed, vjp, (x[:8],), vary=False).findings
+    assert of_all.cause == "wrong exactly where x < 0"
+    (of_few,) = check(mixed, vjp, (x,), vary=False, budget=400).findings
+    assert "elements tested, of 24" in of_few.message
+    assert "exactly" not in (of_few.cause or "")
 
 
 def test_the_end_of_the_tested_elements_is_not_the_end_of_all() -> None:

@@ -432,12 +432,19 @@ def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back
 
 
 @pytest.mark.parametrize(
-    ("options", "level"), [((), "default"), (("--quick",), "quick"), (("--thorough",), "thorough")]
+    ("words", "level"),
+    [
+        (("good.py",), "default"),
+        (("good.py", "--quick"), "quick"),
+        (("good.py", "--thorough"), "thorough"),
+        (("good.py:clamp[cpu,float64,numpy]::race",), "thorough"),
+        (("good.py:clamp[cpu,float64,numpy]::vjp.x",), "default"),
+    ],
 )
-def test_the_level_is_handed_on_to_verify(run, right, monkeypatch, options, level):
+def test_the_level_is_handed_on_to_verify(run, right, monkeypatch, words, level):
     whole, told = opsdk.verify, []
     monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["level"]) or whole(op, **given))
-    assert run("check", *options, "good.py").exit_code == 0
+    assert run("check", *words).exit_code == 0
     assert told == [level]
 
 
@@ -449,7 +456,7 @@ def test_quick_and_thorough_exclude_each_other(run, right):
 
 def test_a_quick_check_says_what_was_not_checked(run, right, here):
     result = run("check", "--quick", "good.py", "--junit", "r.xml", "--json", "r.json")
-    left = "most samples; gradients at other values than those of samples; gradients of gradients"
+    left = "most samples; sizes and values that no sample has; gradients of gradients"
     assert f"not checked, as --quick was given: {left}" in result.stdout
     assert "  skipped  good::clamp, not checked at level 'quick': " in run("check", "--quick", "-v", "good.py").stdout
     assert f"not checked at level 'quick': {left}" in (here / "r.xml").read_text()

@@ -6,7 +6,8 @@ import pytest
 import opsdk
 from opsdk.verify.inputs import domains
 from opsdk.verify.inputs.calls import Call, flat
-from opsdk.verify.inputs.sampling import NoValuesError, calls_of, numbers_of_shape
+from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.inputs.stock import NoValuesError, numbers_of_shape
 
 D = opsdk.domain
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.verify.kernels.branches import NUMBERS, ORDERS, check_branches
+from opsdk.verify.inputs.patterns import NUMBERS, ORDERS
+from opsdk.verify.kernels.branches import check_branches
 
 # By name: when a kernel changes the elements of its input, given as one line that is not empty.
 WHEN = {

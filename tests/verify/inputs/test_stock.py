@@ -180,3 +180,18 @@ def test_the_tensors_of_a_list_are_broadcast_and_have_two_dtypes():
     assert {((3, 5), (5,)), ((3, 1), (3, 5)), ((4, 1), (1, 5))} <= shapes
     (mixed,) = [call for call in calls if call.reason == "float32 beside float64"]
     assert [x.dtype.name for x in mixed.inputs[0]] == ["float32", "float64"]
+
+
+def test_attributes_are_varied_without_an_optional_input_whose_default_values_are_refused(define):
+    """Positions of two axes, as the stock has them, are refused: what is wrong at another shift hid behind that."""
+
+    @opsdk.op("planted::f(Tensor x, Tensor<int>? index=None, *, int shift=1) -> Tensor y")
+    def shifted(x, index, shift):
+        if index is not None and index.ndim != 1:
+            raise ValueError("index expected one axis")
+        return x * shift if index is None else x * shift + float(index.sum())
+
+    shifted.backward(lambda x, dy, shift: dy * 1.5 * shift if shift != 1 else dy * 1)
+    report = verify(shifted)
+    assert [finding.check for finding in report.findings] == ["vjp.x"]
+    assert "None, shift=2) another shift" in report.findings[0].sample

@@ -1,0 +1,95 @@
+/* Watches pages that must not be touched, while a kernel runs in any number of threads.
+ *
+ * What touches one is written down and the page opened, so that the kernel goes on and comes to its end: no thread is
+ * torn out of a lock, and nothing but the guard is written to. A fault anywhere else is handed on to whoever handled
+ * it before.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unwind.h>
+#if defined(__linux__)
+#include <ucontext.h>
+#endif
+
+enum { DEPTH = 16, TOUCHED = 1, READ = 2, WROTE = 3 };
+
+typedef struct {
+  uintptr_t low, high;    /* of the pages: from where, up to where */
+  uintptr_t address;      /* what was touched first */
+  uintptr_t stack[DEPTH]; /* by which code, innermost first */
+  int64_t access;         /* 0 where nothing was */
+} guard;
+
+static guard *watched;
+static int64_t count;
+static struct sigaction before[2];
+static const int signals[2] = {SIGSEGV, SIGBUS};
+
+typedef struct {
+  uintptr_t *stack;
+  int filled;
+} walk;
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *given) {
+  walk *of = given;
+  if (of->filled == DEPTH) return _URC_END_OF_STACK;
+  of->stack[of->filled++] = (uintptr_t)_Unwind_GetIP(context);
+  return _URC_NO_REASON;
+}
+
+static int64_t access_of(void *context) {
+#if defined(__linux__) && defined(__x86_64__)
+  return ((ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2 ? WROTE : READ;
+#elif defined(__linux__) && defined(__aarch64__)
+  const unsigned char *at = ((ucontext_t *)context)->uc_mcontext.__reserved;
+  for (const struct _aarch64_ctx *head = (const void *)at; head->magic; head = (const void *)(at += head->size))
+    if (head->magic == ESR_MAGIC) return ((const struct esr_context *)head)->esr & 0x40 ? WROTE : READ;
+#endif
+  (void)context;
+  return TOUCHED;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+  const uintptr_t address = (uintptr_t)info->si_addr;
+  for (int64_t i = 0; i < count; ++i) {
+    guard *one = &watched[i];
+    if (address < one->low || address >= one->high) continue;
+    if (!__atomic_exchange_n(&one->access, TOUCHED, __ATOMIC_SEQ_CST)) { /* another thread may be here too */
+      walk of = {one->stack, 0};
+      one->address = address;
+      _Unwind_Backtrace(step, &of);
+      one->access = access_of(context);
+    }
+    if (!mprotect((void *)one->low, one->high - one->low, PROT_READ | PROT_WRITE)) return;
+  }
+  sigaction(number, &before[number == SIGBUS], 0); /* the instruction runs again, and faults again */
+}
+
+/* Watches guards until `opsdk_unwatch`; returns 0 where that is possible. */
+int opsdk_watch(guard *guards, int64_t size) {
+  uintptr_t stack[DEPTH];
+  walk of = {stack, 0};
+  _Unwind_Backtrace(step, &of); /* what is loaded for the first walk is not loaded while a fault is handled */
+  watched = guards;
+  count = size;
+  struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+  action.sa_sigaction = on_fault;
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 2; ++i)
+    if (sigaction(signals[i], &action, &before[i])) return 1;
+  return 0;
+}
+
+void opsdk_unwatch(void) {
+  for (int i = 0; i < 2; ++i) {
+    struct sigaction now;
+    sigaction(signals[i], 0, &now);
+    if (now.sa_sigaction == on_fault) sigaction(signals[i], &before[i], 0); /* a fault elsewhere put it back */
+  }
+  count = 0;
+}
+
+/* Shuts pages; returns 0 where that is possible. */
+int opsdk_shut(uintptr_t low, int64_t size) { return mprotect((void *)low, (size_t)size, PROT_NONE); }

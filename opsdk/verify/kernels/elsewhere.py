@@ -1,0 +1,148 @@
+"""Elsewhere: every kernel beside the reference at sizes that no sample has, where values tie, are great, or nan.
+
+Nothing is asked of a reference that is not finite by itself: what overflows in its formula need not in a kernel's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gradcheck.model.dtypes import resolution
+from opsdk.backends.call import normalise
+from opsdk.backends.call.buffers import infer
+from opsdk.backends.call.language import language_of
+from opsdk.core.errors import OpsdkError
+from opsdk.define.call import complete_attrs
+from opsdk.define.gradient import GradientInfer
+from opsdk.verify.inputs.calls import copies, flat, is_float, is_inexact
+from opsdk.verify.inputs.further import further_calls
+from opsdk.verify.kernels.agreement import check_values, measure
+from opsdk.verify.kernels.launch import plan_of, results, results_of
+from opsdk.verify.kernels.memory import stays_in_memory
+from opsdk.verify.kernels.rows import variants
+from opsdk.verify.session import Case, Session, said
+
+# Values at which it overflows, or not, how a formula is written; further down they count.
+_BEYOND = ("values: huge", "values: one huge")
+# Two thirds of the digits are enough where a loop ends too early or values tie; samples ask for the others.
+_DIGITS, _UNITS = 2 / 3, 1 / 32
+_FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first
+
+# Any, in this file: one entry per result of a call, an array, a list of arrays, or None.
+
+
+def check_elsewhere(session: Session) -> None:
+    """Compares every kernel of an author's, and the infer rule, with the reference at further calls."""
+    opdef = session.opdef
+    reference = opdef.kernels.reference()
+    kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
+    others = [opdef.kernels.loaded(k) for k in kernels if k is not reference and language_of(k).changes_inputs]
+    is_by_hand = opdef.gradient_of is None and not isinstance(opdef.infer, GradientInfer)
+    if opdef.schema.namespace == "opsdk" or reference is None or not (others or is_by_hand):
+        return
+    refused = tried = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as that of a mean of nothing
+        for call in further_calls(opdef, session.calls, session.seed, others):
+            tried += 1
+            truth = _truth(session.reference(call)) if session.wants(reference) or others else None
+            if truth is None:
+                refused += 1
+                continue
+            for kernel in others:
+                variant = next(variants(opdef, kernel, call), None)
+                if variant is not None:
+                    _check(session.case(kernel, variant), truth if variant is call else None)
+    if refused:
+        session.skipped[f"{opdef.name}: the reference refused {refused} of {tried} calls of other sizes and values"] = (
+            None
+        )
+
+
+def _truth(case: Case) -> list[Any] | None:
+    """Returns what the reference gives, held to the infer rule; None where either refuses the call."""
+    opdef, call, kernel = case.opdef, case.call, case.kernel
+    attrs = complete_attrs(opdef, call.attrs)
+    try:
+        plan = plan_of(opdef, kernel, call.inputs, call.attrs)
+        specs = None if isinstance(opdef.infer, GradientInfer) else infer(opdef, call.inputs, attrs)
+        inputs = copies(call.inputs)
+        fresh = normalise.as_outputs(opdef, plan.kernel_alone(*inputs, **attrs))
+    except Exception:
+        return None
+    if specs is not None:
+        case.did("infer")
+        try:
+            normalise.check_specs(opdef, fresh, specs)
+        except OpsdkError as error:
+            case.find_raised("infer", str(error), error)
+            return None
+    try:
+        return results_of(opdef, plan.normalised(fresh[0] if plan.single else tuple(fresh), inputs), inputs)
+    except OpsdkError:  # of values that are no sample's
+        return None
+
+
+def _check(case: Case, truth: list[Any] | None) -> None:
+    opdef, call, kernel = case.opdef, case.call, case.kernel
+    if truth is None:
+        try:
+            truth = results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
+        except Exception:  # what refuses a dtype at the samples is told there
+            return
+    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= _FEW):
+        return
+    try:
+        made = results(opdef, kernel, call.inputs, call.attrs)
+    except Exception as error:
+        unlike = f"{opdef.subject}, kernel {kernel}: sample {call} expected to run as the reference does"
+        case.find_raised(
+            "runs", str(error) if isinstance(error, OpsdkError) else f"{unlike}, raised {said(error)}", error
+        )
+        return
+    compare(case, made, truth)
+
+
+def compare(case: Case, made: list[Any], truth: list[Any]) -> None:
+    """Compares what a kernel and the reference made of a call; what is not close is looked at more closely."""
+    if not case.opdef.traits.deterministic or case.call.reason in _BEYOND:
+        return
+    given = flat(case.call.inputs)
+    is_nan = any(is_float(array) and np.isnan(array).any() for array in given)
+    is_finite = all(np.isfinite(array).all() for array in given if is_inexact(array))
+    case.did("value")
+    if not _close(made, truth, is_nan=is_nan, is_finite=is_finite):
+        check_values(case, made, 1.0, lambda got, want: judged(got, want, is_nan=is_nan, is_finite=is_finite))
+
+
+def _close(made: list[Any], truth: list[Any], *, is_nan: bool, is_finite: bool) -> bool:
+    pairs = list(zip(flat(made), flat(truth), strict=False))
+    if len(pairs) != len(flat(truth)) or len(pairs) != len(flat(made)):
+        return False
+    return all(_is_close(got, want, is_nan, is_finite) for got, want in pairs)
+
+
+def _is_close(got: np.ndarray, want: np.ndarray, is_nan: bool, is_finite: bool) -> bool:
+    if got.shape != want.shape:
+        return False
+    if not is_inexact(want) or not is_inexact(got):
+        return bool(np.array_equal(got, want))
+    got = judged(got, want, is_nan=is_nan, is_finite=is_finite)
+    return not measure(got, want, np.zeros(()), resolution(got.dtype) ** _DIGITS, _UNITS, floor=1.0).count
+
+
+def judged(got: np.ndarray, want: np.ndarray, *, is_nan: bool, is_finite: bool) -> np.ndarray:
+    """Returns a kernel's numbers with those of the reference where the reference tells nothing.
+
+    Of finite inputs that is where it is not finite, and of infinite ones where it is nan. Which of nan and infinity a
+    number is where neither is finite depends on how a formula is written.
+    """
+    if not is_inexact(want) or not is_inexact(got) or got.shape != want.shape:
+        return got
+    silent = ~np.isfinite(want)
+    if not is_finite:
+        silent &= ~np.isfinite(got) if is_nan else ~np.isfinite(got) | np.isnan(want)
+    return np.where(silent, want, got).astype(got.dtype) if silent.any() else got

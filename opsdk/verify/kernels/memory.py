@@ -1,0 +1,248 @@
+"""Memory: kernels held to their arrays, to what they read as much as to what they write, and to writing all of them.
+
+Compiled code that leaves its arrays corrupts memory, or computes with what lies there, and the numbers may come out
+right all the same. A kernel is tried where that shows before it runs anywhere else: the Python text of a Numba kernel
+and the simulator of CUDA raise; what is compiled runs in memory that ends, and then begins, at a page that nobody may
+touch. Its outputs hold NaN before, or a large number, and what depends on which is an element that it never wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcheck.report import counted
+from opsdk.backends.call import first_call
+from opsdk.backends.call.buffers import infer_buffers, unneeded
+from opsdk.backends.call.checked import checked_first
+from opsdk.backends.call.language import language_of
+from opsdk.backends.memory.guarded import GuardedMemory, Touch, filling, watcher
+from opsdk.backends.numba.text import place_of
+from opsdk.core.nested import named, refill
+from opsdk.define.call import complete_attrs
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.verify.inputs import calls
+from opsdk.verify.inputs.calls import Call, copies
+from opsdk.verify.kernels.agreement import LAST
+from opsdk.verify.session import Case
+
+_COMPILED = "compiled it reads or overwrites what lies there"
+_REMEDY = "end its loops at the sizes of its arrays"
+_NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
+
+
+@dataclass(frozen=True)
+class Outside:
+    """An access beside an array, in words; the line that it is on, the array and the element, where they are known."""
+
+    message: str
+    at: str = ""
+    name: str | None = None
+    index: tuple[int, ...] | None = None
+
+
+@dataclass
+class Trial:
+    """What the trial of a kernel on one call found.
+
+    Args:
+        outside: where it left its arrays.
+        is_tried: whether that could be looked at.
+        left: an output of which elements depend on what its memory held before, and which they are.
+    """
+
+    outside: Outside | None = None
+    is_tried: bool = False
+    left: tuple[str, np.ndarray] | None = None
+
+
+def stays_in_memory(case: Case, *, as_text: bool = True) -> bool:
+    """Whether a kernel stays inside its arrays and writes all elements of its outputs; if not, that is a finding.
+
+    Args:
+        case: the kernel and the call.
+        as_text: whether what stands for a compiled kernel is tried too, which takes time where there are many elements.
+    """
+    opdef, found = case.opdef, tried(case.opdef, case.kernel, case.call, as_text=as_text)
+    if found.is_tried:
+        case.did("bounds")
+    if not language_of(case.kernel).stays_inside and case.kernel.key.place == "cpu" and isinstance(watcher(), str):
+        unseen = f"{opdef.name}, kernel {case.kernel}: what it reads beside its arrays is not watched, {watcher()}"
+        case.session.skipped[unseen] = None
+    if found.outside is not None:
+        tell_outside(case, opdef, case.call, found.outside)
+        return False
+    if found.left is not None:
+        _tell_left(case, *found.left)
+    return found.left is None
+
+
+def tell_outside(case: Case, opdef: OpDef, call: Call, outside: Outside) -> None:
+    """Finds that a case's kernel, which is of an op, leaves its arrays at a call."""
+    message = f"expected it to stay inside its arrays at sample {call}, {outside.message}: {_REMEDY}"
+    case.find(
+        "bounds",
+        f"{opdef.subject}, kernel {case.kernel}: {message}",
+        at=outside.at or case.at,
+        input=outside.name,
+        index=outside.index,
+    )
+
+
+def _tell_left(case: Case, name: str, where: np.ndarray) -> None:
+    """Finds elements of an output that are left as the memory was; they may look right, or change at every call."""
+    count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
+    case.did("value")
+    case.find(
+        f"value.{name}",
+        f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
+        f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
+        index=index,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
+    )
+
+
+def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> Trial:
+    """Returns what the trial of a kernel on a call finds; nothing of one that runs as Python, or that opsdk wrote."""
+    if language_of(kernel).stays_inside:
+        return Trial()
+    found = _text(opdef, kernel, call) if as_text else Trial()
+    if found.outside is not None:
+        return found
+    if kernel.key.place == "cpu":
+        return _watched(opdef, kernel, call, found)
+    if found.is_tried:
+        trial = partial(_tried, opdef, kernel, call)
+        found.left = next(first_call.unwritten(opdef, kernel, call.inputs, call.attrs, trial), None)
+    return found
+
+
+# Any: one entry per output that the kernel makes.
+def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
+    """Tries what stands for a kernel on memory that holds `fill`; None where that is not possible, or slow."""
+    return language_of(kernel).trial(opdef, kernel, copies(call.inputs), complete_attrs(opdef, call.attrs), fill)
+
+
+def _text(opdef: OpDef, kernel: Kernel, call: Call) -> Trial:
+    """Tries what stands for a compiled kernel and raises an IndexError where that would leave its arrays.
+
+    Other exceptions tell nothing: a kernel may use what only its compiler understands.
+    """
+    try:
+        return Trial(is_tried=_tried(opdef, kernel, call, 0) is not None)
+    except IndexError as error:
+        return Trial(Outside(f"{error}; {_COMPILED}", place_of(error)), is_tried=True)
+    except Exception:
+        return Trial()
+
+
+@dataclass
+class _Run:
+    """What a kernel touched beside its arrays, and what it gave; None where it raised."""
+
+    touches: list[Touch] = field(default_factory=list)
+    made: list[Any] | None = None
+
+
+def _run(opdef: OpDef, kernel: Kernel, call: Call, *, at_end: bool, fill: int, **options: Any) -> _Run:
+    """Runs a kernel once in guarded memory; what it raises is told where it runs as it always does."""
+    memory, ran = GuardedMemory(at_end=at_end, fill=fill, **options), _Run()
+    inputs = []
+    for name, value in zip(opdef.schema.input_names, call.inputs, strict=True):
+        inputs.append(refill(value, iter([memory.holding(array, called) for called, array in named(name, value)])))
+    try:
+        launch = checked_first(opdef, kernel, language_of(kernel).launch_into(opdef, kernel, memory.empty))
+        with memory.watched():
+            made = launch(*inputs, **complete_attrs(opdef, call.attrs))
+        ran.made = list(made) if isinstance(made, tuple) else [made]
+    except Exception:
+        ran.made = None
+    ran.touches = list(memory.touches())
+    return ran
+
+
+def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
+    """Runs a compiled kernel in memory that ends, and in memory that begins, at a page that nobody may touch."""
+    run = partial(_run, opdef, kernel, call)
+    at_end, at_start = run(at_end=True, fill=_NAN), run(at_end=False, fill=_LEAST)
+    for touch in (*at_end.touches, *at_start.touches):
+        return Trial(_outside(opdef, kernel, call, touch), is_tried=True)
+    if at_end.made is None or at_start.made is None:
+        return found
+    found.is_tried = found.is_tried or not isinstance(watcher(), str)
+    if any(opdef.schema.outputs[i].name not in kernel.parameters for i in opdef.schema.fresh_outputs):
+        return found  # it makes its own
+    found.left = _left(opdef, call, at_end, partial(run, at_end=True), (_NAN, _GREAT))
+    if found.left is None and any(_unlike(opdef, call, at_end, at_start)):
+        found.left = _left(opdef, call, at_start, partial(run, at_end=False), (_LEAST, _GREAT))
+    return found
+
+
+def _outside(opdef: OpDef, kernel: Kernel, call: Call, touch: Touch) -> Outside:
+    """Returns an access beside an array in words, with the line where the kernel's language knows it."""
+    language, at = language_of(kernel), ""
+    traced = language.traced(kernel)
+    if traced is not None:  # once more, line by line, and without the room that alignment leaves behind an output
+        again = _run(opdef, traced, call, at_end=touch.index >= 0, fill=_NAN, aligned=1).touches
+        stack = next((one.stack for one in again if one.stack and one.name == touch.name), ())
+        at = language.line_at(opdef, traced, stack)
+    if isinstance(touch.name, str):
+        role, name = f"input {touch.name!r}", touch.name
+    else:
+        specs = infer_buffers(opdef, call.inputs, complete_attrs(opdef, call.attrs))
+        made = [n for i in opdef.schema.fresh_outputs for n, _ in named(opdef.schema.output_names[i], specs[i])]
+        role, name = calls.called(opdef, made[touch.name]) if touch.name < len(made) else "an output", None
+    message = f"it {touch.access} index {touch.index} of {role}, which has {counted(touch.size, 'element')}"
+    return Outside(message, at, name, (touch.index,))
+
+
+def _left(
+    opdef: OpDef, call: Call, first: _Run, run: Callable[..., _Run], fills: tuple[int, int]
+) -> tuple[str, np.ndarray] | None:
+    """Returns the first output that is another where its memory held another number before, and in which elements.
+
+    Of elements that are another at each call anyway those count that are as they were before.
+    """
+    second = run(fill=fills[1])
+    unlike = dict(_unlike(opdef, call, first, second))
+    if not unlike:
+        return None
+    moving = dict(_unlike(opdef, call, first, run(fill=fills[0]))) if opdef.traits.deterministic else unlike
+    kept = dict(_kept(opdef, call, second, fills[1]))
+    for name, where in _kept(opdef, call, first, fills[0]):
+        if name in unlike:
+            left = unlike[name] & (~moving.get(name, np.False_) | (where & kept[name]))
+            if left.any():
+                return name, left
+    return None
+
+
+def _unlike(opdef: OpDef, call: Call, first: _Run, second: _Run) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the outputs in which two runs differ, and in which elements."""
+    others = dict(_outputs(opdef, call, second))
+    for name, array in _outputs(opdef, call, first):
+        other = others.get(name)
+        if other is not None and other.shape == array.shape:
+            differs = np.asarray((array != other) & ~((array != array) & (other != other)))
+            if differs.any():
+                yield name, differs
+
+
+def _kept(opdef: OpDef, call: Call, run: _Run, fill: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields for each output of a run which elements are as they were before."""
+    for name, array in _outputs(opdef, call, run):
+        number = np.asarray(filling(array.dtype, fill)).astype(array.dtype)
+        yield name, np.asarray((array == number) | ((array != array) & (number != number)))
+
+
+def _outputs(opdef: OpDef, call: Call, run: _Run) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields the outputs that a run gave, without gradients that nobody wants."""
+    left = unneeded(opdef, call.inputs, complete_attrs(opdef, call.attrs))
+    for i, made in zip(opdef.schema.fresh_outputs, run.made or (), strict=False):
+        if i not in left:
+            yield from named(opdef.schema.output_names[i], made)

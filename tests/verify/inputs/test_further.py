@@ -1,0 +1,37 @@
+"""Further calls of a gradient op fit together: outputs of its op are those of the inputs beside them."""
+
+import numpy as np
+
+import opsdk
+from opsdk.verify.inputs.further import further_calls
+from opsdk.verify.inputs.sampling import calls_of
+
+
+def test_a_gradient_op_is_called_with_outputs_of_its_op_at_other_sizes_and_values(define):
+    op = define(lambda x: np.exp(x), lambda x, y, dy: dy * y + 0 * x)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(2, 3)), reason="small")])
+    gradient = op.grad.opdef
+    with np.errstate(over="ignore"):
+        calls = further_calls(gradient, calls_of(gradient, None, 0), 0, ())
+    assert {(0, 3), (1, 3), (19, 3), (2, 131), (3, 3)} <= {call.inputs[0].shape for call in calls}
+    for call in calls:
+        x, y, dy = call.inputs
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(np.exp(x), y)
+        assert dy.shape == x.shape
+    assert {"values: great", "values: one nan", "values: every value twice"} <= {call.reason for call in calls}
+
+
+def test_integers_get_other_dtypes_that_hold_them(define):
+    @opsdk.op("planted::f(Tensor x, Tensor<int> i) -> Tensor y")
+    def taken(x, i):
+        return x
+
+    @taken.samples
+    def samples(rng):
+        yield opsdk.Sample(rng.normal(size=3), np.array([0, -2]), reason="from the end")
+
+    calls = further_calls(taken.opdef, calls_of(taken.opdef, None, 0), 0, ())
+    found = [call.inputs[1] for call in calls if call.reason.startswith("integers")]
+    assert [array.dtype for array in found] == [np.int32, np.int16]
+    assert all(array.tolist() == [0, -2] for array in found)

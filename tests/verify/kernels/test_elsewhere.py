@@ -1,0 +1,231 @@
+"""Kernels that are right at every sample of their author's, and wrong at other sizes or values, are found."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.verify.kernels.elsewhere import judged
+
+numba = pytest.importorskip("numba")
+
+
+def small(rng):
+    yield opsdk.Sample(rng.normal(size=(3, 5)), reason="rows")
+
+
+def rows_of(define, reference, kernel, *, samples=small, infer=None, **options):
+    """Registers an op and a Numba kernel that works on each row."""
+    op = define(reference, infer=infer or (lambda x: x), **options)
+    op.samples(samples)
+    op.kernel("cpu", kernel, language="numba", contiguous=True)
+    return op
+
+
+def only_finding(op):
+    (finding,) = opsdk.verify(op).findings
+    return finding
+
+
+def centred(x):
+    return x - x.mean(axis=-1, keepdims=True)
+
+
+def test_a_kernel_that_is_wrong_on_rows_of_one_element_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] - x[i].sum() / max(x.shape[1], 2)
+
+    finding = only_finding(rows_of(define, centred, kernel))
+    assert finding.check == "value.y"
+    assert "lengths 1 for 5" in finding.sample
+
+
+def scaled(x):
+    spread = np.ptp(x, axis=-1, keepdims=True)
+    return np.where(spread > 0, x / np.where(spread > 0, spread, 1), 0)
+
+
+def test_a_kernel_that_is_wrong_on_constant_rows_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            spread = x[i].max() - x[i].min()
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] / spread if spread > 0 else 1.0
+
+    assert only_finding(rows_of(define, scaled, kernel)).check == "value.y"
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def test_a_minimum_in_place_of_a_maximum_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            e = np.exp(x[i] - x[i].min())
+            y[i] = e / e.sum()
+
+    finding = only_finding(rows_of(define, softmax, kernel))
+    assert finding.check == "value.y"
+    assert "this kernel gives nan" in finding.message
+
+
+def test_the_last_in_place_of_the_first_of_equals_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            best = 0
+            for j in range(x.shape[1]):
+                best = j if x[i, j] >= x[i, best] else best
+            y[i] = best
+
+    op = rows_of(define, lambda x: x.argmax(axis=-1), kernel, infer=lambda x: opsdk.TensorSpec(x.shape[:-1], "int64"))
+    assert only_finding(op).check == "value.y"
+
+
+def test_a_kernel_that_takes_nan_for_a_number_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] if x[i, j] > 0 else 0.0
+
+    finding = only_finding(rows_of(define, lambda x: np.maximum(x, 0), kernel))
+    assert "at x[1, 2] = nan: this kernel gives 0, the reference gives nan" in finding.message
+
+
+def test_blocks_that_no_sample_fills_are_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            total = 0.0
+            for j in range(x.shape[1]):
+                total += x[i, j]
+                y[i, j] = total
+                if j % 300 == 299:
+                    total = -total
+
+    finding = only_finding(rows_of(define, lambda x: np.cumsum(x, axis=-1), kernel))
+    assert "lengths 302 for 5" in finding.sample
+
+
+def test_a_kernel_that_is_wrong_on_squares_is_found(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] + (i if x.shape[0] == x.shape[1] else j)
+
+    finding = only_finding(rows_of(define, lambda x: x + np.arange(x.shape[-1], dtype=x.dtype), kernel))
+    assert "(float64(3, 3)) lengths" in finding.sample
+
+
+def test_a_mask_that_is_taken_for_a_prefix_is_found():
+    @opsdk.op("planted::f(Tensor x, Tensor<bool> mask) -> Tensor y")
+    def total(x, mask):
+        return np.where(mask, x, 0.0).sum(axis=-1)
+
+    total.infer(lambda x: opsdk.TensorSpec(x.shape[:-1], x.dtype))
+
+    @total.samples
+    def prefixes(rng):
+        yield opsdk.Sample(rng.normal(size=(3, 5)), np.arange(5) < np.array([[5], [3], [1]]), reason="prefixes")
+
+    @total.kernel("cpu", language="numba", contiguous=True)
+    def total_numba(x, mask, y):
+        for i in range(x.shape[0]):
+            y[i] = 0.0
+            for j in range(x.shape[1]):
+                if not mask[i, j]:
+                    break
+                y[i] += x[i, j]
+
+    assert "values: every other one" in only_finding(total).sample
+
+
+C = """
+int32_t f_f64(const DLTensor *x, DLTensor *y) {
+  for (int64_t i = 0; i < opsdk_size(x); ++i)
+    OPSDK_DATA(double, y)[i] = OPSDK_DATA(const double, x)[i] * (i < 128 ? 2 : 3);
+  return 0;
+}
+"""
+
+
+def test_a_c_kernel_that_is_wrong_from_its_129th_element_on_is_found(define):
+    op = define(lambda x: 2 * x, infer=lambda x: x)
+    op.samples(small)
+    op.kernel("cpu", language="c", dtype="float64", contiguous=True, source=C)
+    finding = only_finding(op)
+    assert finding.check == "value.y"
+    assert "lengths 131" in finding.sample
+
+
+def cubes(define, last):
+    op = define(lambda x: (x**3).sum(axis=-1), infer=lambda x: opsdk.TensorSpec(x.shape[:-1], x.dtype))
+    op.samples(small)
+    gradient = op.backward(lambda x, dy: 3 * dy[..., None] * x**2)
+
+    @gradient.backward
+    def of_gradient(x, dy, ddx):
+        return 6 * dy[..., None] * x * ddx, (3 * x**2 * ddx).sum(axis=-1)
+
+    @of_gradient.kernel("cpu", language="numba", contiguous=True)
+    def of_gradient_numba(x, dy, ddx, x_grad, ddy):
+        for i in range(x.shape[0]):
+            ddy[i] = 0.0
+            for j in range(x.shape[1]):
+                x_grad[i, j] = 6 * dy[i] * x[i, j] * ddx[i, j]
+                ddy[i] += 3 * x[i, j] ** 2 * ddx[i, j] if j < last else 0.0
+
+    return op
+
+
+def test_the_kernel_of_a_gradients_gradient_is_held_to_other_sizes_too(define):
+    assert only_finding(cubes(define, last=5)).check == "value.ddy"
+
+
+def test_right_kernels_pass_and_what_the_reference_refuses_is_counted(define):
+    def forward(x):
+        if 0 in x.shape:
+            raise ValueError("expected elements")
+        return centred(x)
+
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] - x[i].sum() / x.shape[1]
+
+    report = opsdk.verify(rows_of(define, forward, kernel))
+    assert report.verdict == "pass", str(report)
+    assert "planted::f: the reference refused 2 of 12 calls of other sizes and values" in report.coverage.skipped
+
+
+def test_right_kernels_of_all_orders_pass(define):
+    report = opsdk.verify(cubes(define, last=10**9))
+    assert report.verdict == "pass", str(report)
+
+
+def test_an_infer_rule_that_counts_the_samples_columns_is_found(define):
+    op = define(lambda x: x.sum(axis=0), infer=lambda x: opsdk.TensorSpec((5,), x.dtype))
+    op.samples(small)
+    finding = only_finding(op)
+    assert finding.check == "infer"
+    assert "lengths 1 for 5" in finding.sample
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "is_nan", "is_finite", "left"),
+    [
+        (1.0, NAN, False, True, NAN),  # the reference overflows in its formula
+        (1.0, INF, False, True, INF),
+        (NAN, 1.0, False, True, NAN),
+        (1.0, NAN, True, False, 1.0),  # nan is lost
+        (INF, NAN, True, False, NAN),  # either may be what is not finite
+        (1.0, NAN, False, False, NAN),  # inf - inf, in a formula of the reference
+        (1.0, INF, False, False, 1.0),
+        (NAN, INF, False, False, INF),
+    ],
+)
+def test_nothing_is_asked_where_a_reference_is_not_finite_by_itself(got, want, is_nan, is_finite, left):
+    made = judged(np.array([got, 2.0]), np.array([want, 3.0]), is_nan=is_nan, is_finite=is_finite)
+    np.testing.assert_array_equal(made, [left, 2.0])

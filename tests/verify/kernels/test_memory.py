@@ -1,0 +1,187 @@
+"""Kernels that read or write beside their arrays, or leave elements out, though the numbers come out right."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels import memory
+
+pytest.importorskip("cffi")
+numba = pytest.importorskip("numba")
+
+DOUBLING = """
+#include <math.h>
+int32_t {name}_f64(const DLTensor *x, DLTensor *y) {{
+  const double *in = OPSDK_DATA(const double, x);
+  double *out = OPSDK_DATA(double, y);
+  const int64_t n = opsdk_size(x);
+  {body}
+  return 0;
+}}
+"""
+GOOD = "for (int64_t i = 0; i < n; ++i) out[i] = 2 * in[i];"
+SKIPPING = "for (int64_t i = 0; i < n; ++i) if (i != 3) out[i] = 2 * in[i];"
+DRAW = "(next = next * 6364136223846793005u + 1) >> 60"
+
+
+def doubling(body="", of_gradient="", **options):
+    @opsdk.op("t::f(Tensor x) -> Tensor y", **options)
+    def f(x):
+        return 2 * x
+
+    @f.backward
+    def f_grad(dy):
+        return 2 * dy
+
+    for op, name, text in ((f, "f", body), (f_grad, "f_grad", of_gradient)):
+        if text:
+            op.kernel("cpu", language="c", source=DOUBLING.format(name=name, body=text))
+    return f
+
+
+def tried(op, *inputs):
+    return memory.tried(op.opdef, [*op.opdef.kernels][-1], Call(inputs or [np.arange(1.0, 16).reshape(3, 5)], {}))
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "line"),
+    [
+        (f"volatile double after = in[n]; (void)after;\n{GOOD}", "it read index 15 of input 'x', which has 15 el", 7),
+        (
+            f"{GOOD}\nvolatile double before = in[-1]; (void)before;",
+            "it read index -1 of input 'x', which has 15 el",
+            8,
+        ),
+        ("for (int64_t i = 0; i <= n; ++i)\nout[i] = i < n ? 2 * in[i] : 0;", "it wrote index 15 of output 'y', wh", 8),
+        (f"{GOOD}\n\nout[-2] = 0;", "it wrote index -2 of output 'y', which has 15 elements", 9),
+    ],
+)
+def test_a_c_kernel_that_leaves_its_arrays_is_told_with_line_index_and_length(body, told, line):
+    found = tried(doubling(body))
+    assert found.is_tried
+    assert found.outside.message.startswith(told)
+    assert found.outside.at == f"<C source of t::f>:{line}"
+    assert str(found.outside.index[0]) in told
+
+
+def test_such_a_kernel_is_a_finding_of_its_bounds():
+    (finding,) = opsdk.verify(doubling(f"{GOOD} volatile double after = in[n]; (void)after;")).findings
+    assert finding.id == "t::f[cpu,float64,c]::bounds"
+    assert finding.message == (
+        "op 't::f', kernel c (cpu, *): expected it to stay inside its arrays at sample (float64(3, 5)) matrix, with an "
+        "exact 0, it read index 15 of input 'x', which has 15 elements: end its loops at the sizes of its arrays"
+    )
+    assert (finding.at, finding.input, finding.index) == ("<C source of t::f>:7", "x", (15,))
+
+
+def test_a_gradient_kernel_is_tried_before_a_derivative_runs_it():
+    op = doubling(of_gradient="for (int64_t i = 0; i < n + 4000; ++i) out[i] = i < n ? 2 * in[i] : 1e300;")
+    report = opsdk.verify(op)
+    assert [finding.id for finding in report.findings] == ["t::f_grad[cpu,float64,c]::bounds"]
+    assert "it wrote index 15 of output 'dx', which has 15 elements" in report.findings[0].message
+    assert "t::f: gradient not judged, a kernel of t::f_grad leaves its arrays" in report.coverage.skipped
+
+
+@pytest.mark.parametrize(
+    "hidden", ["out[3] = fmax(out[3], 2 * in[3]);", "out[3] = fmin(out[3], 2 * in[3]);", "out[3] += 2 * in[3];", ""]
+)
+def test_an_output_that_depends_on_what_its_memory_held_is_told(hidden):
+    name, where = tried(doubling(f"{SKIPPING} if (n > 3) {{ {hidden} }}")).left
+    assert name == "y"
+    assert np.argwhere(where).tolist() == [[0, 3]]
+
+
+def test_an_element_that_nobody_wrote_is_a_finding():
+    finding = opsdk.verify(doubling(SKIPPING)).findings[0]
+    assert finding.check == "value.y"
+    assert "wrong in 1 of 15 elements, first y[0, 3]: this kernel leaves it as the memory was" in finding.message
+
+
+def test_kernels_that_stay_inside_pass_and_say_so():
+    report = opsdk.verify(doubling(GOOD, GOOD))
+    assert report.verdict == "pass"
+    lines = [row for row in report.rows if row.row == "cpu,float64,c"]
+    assert len(lines) == 2
+    assert all("bounds" in row.passed for row in lines)
+
+
+def test_where_nothing_can_be_watched_it_is_said_once_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(memory, "watcher", lambda: "guarded memory: no C compiler, apt install gcc")
+    report = opsdk.verify(doubling(GOOD), samples=[opsdk.Sample(np.ones(3)), opsdk.Sample(np.ones(2))])
+    (said,) = [text for text in report.coverage.skipped if "beside" in text]
+    assert said.startswith(
+        "t::f, kernel c (cpu, *): what it reads beside its arrays is not watched, guarded memory: no"
+    )
+    assert "bounds" not in next(row for row in report.rows if row.row == "cpu,float64,c").passed
+
+
+def test_the_buffers_of_open_sizes_are_watched_where_they_end():
+    @opsdk.op("t::kept(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
+    def kept(x):
+        return x[x > 0]
+
+    kept.kernel("cpu", language="c", bound=lambda x: x.size, source="""
+void kept_f64(const DLTensor *x, DLTensor *y, int64_t *sizes) {
+  const double *in = OPSDK_DATA(const double, x);
+  volatile double *out = OPSDK_DATA(double, y);
+  sizes[0] = 0;
+  for (int64_t i = 0; i < opsdk_size(x); ++i) if (in[i] > 0) out[sizes[0]++] = in[i];
+  (void)out[opsdk_size(x)];
+}""")  # fmt: skip
+    found = tried(kept, np.array([1.0, -2.0, 3.0, 4.0]))
+    assert found.outside.message == "it read index 4 of output 'y', which has 4 elements"
+
+
+def test_an_input_that_is_changed_in_place_is_watched():
+    @opsdk.op("t::grow(Tensor(a!) x) -> Tensor(a!)")
+    def grow(x):
+        x *= 2
+
+    grow.kernel("cpu", language="c", source="""
+int32_t grow_f64(DLTensor *x) {
+  double *out = OPSDK_DATA(double, x);
+  for (int64_t i = 0; i <= opsdk_size(x); ++i) out[i] *= 2;
+  return 0;
+}""")  # fmt: skip
+    assert tried(grow, np.ones(3)).outside.message == "it read index 3 of input 'x', which has 3 elements"
+
+
+@pytest.mark.parametrize(("first", "left"), [(0, None), (1, [[0, 0]])])
+def test_a_kernel_that_draws_is_blamed_for_what_it_leaves_alone(first, left):
+    body = f"static uint64_t next = 1; for (int64_t i = {first}; i < n; ++i) out[i] = 2 * in[i] + 1e-9 * ({DRAW});"
+    found = tried(doubling(body, deterministic=False))
+    assert left is found.left is None or np.argwhere(found.left[1]).tolist() == left
+
+
+def test_bits_that_depend_on_where_an_array_lies_are_no_fault():
+    by_place = "for (int64_t i = 0; i < n; ++i) out[i] = 2 * in[i] * ((uintptr_t)in & 32 ? 1 : 1 + 0x1p-52);"
+    assert tried(doubling(by_place)).left is None
+
+
+def test_the_line_of_a_numba_kernel_is_told():
+    op = doubling()
+
+    @op.kernel("cpu", language="numba")
+    def f_numba(x, y):
+        for i in range(x.size):
+            y.flat[i] = 2 * x.flat[i] + 0 * x.flat[i + 1]
+
+    found, line = tried(op), [*op.opdef.kernels][-1].origin.line
+    assert (
+        found.outside.message
+        == "index 15 is out of bounds for size 15; compiled it reads or overwrites what lies there"
+    )
+    assert found.outside.at == f"tests/verify/kernels/test_memory.py:{line + 3}, f_numba"
+
+
+def test_a_numba_kernel_that_is_too_large_for_its_python_text_is_watched_as_compiled():
+    op = doubling()
+
+    @op.kernel("cpu", language="numba")
+    def f_numba(x, y):
+        for i in range(x.size):
+            y[i] = 2 * x[i] + 0 * x[min(i + 1, 5000)]
+
+    found = tried(op, np.ones(5000))
+    assert found.outside.message == "it read index 5000 of input 'x', which has 5000 elements"

@@ -1,0 +1,106 @@
+"""Kernels that are compiled once more to watch themselves, where `verify` is asked to be thorough."""
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk.backends.c.language import CffiC
+from opsdk.backends.call.language import Fault, NotWatchedError
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.watched import check_watched
+from opsdk.verify.session import Session
+from tests.verify.kernels.test_memory import GOOD, doubling
+
+numba = pytest.importorskip("numba")
+
+
+def checked(op, *inputs, **options):
+    session = Session(op.opdef, [], 0, 1500, **{"level": "thorough", **options})
+    session.calls = [Call([array], {}) for array in inputs or [np.arange(1.0, 8)]]
+    for kernel in op.opdef.kernels:
+        session.case(kernel, session.calls[0]).line.checks["runs"] = None
+    check_watched(session)
+    return session
+
+
+@pytest.fixture
+def watching(monkeypatch):
+    """Has the watched run of a C kernel find faults; gives the calls that it is given."""
+
+    def watch(*faults):
+        given = []
+
+        def watched(self, opdef, kernel, calls):
+            given.extend(calls)
+            for fault in faults:
+                if isinstance(fault, Exception):
+                    raise fault
+                yield fault
+
+        monkeypatch.setattr(CffiC, "watched", watched)
+        return given
+
+    return watch
+
+
+def test_what_a_watched_run_finds_is_a_finding_at_its_call_and_line(watching):
+    given = watching(Fault(1, "undefined", "signed integer overflow: …", "f.c:7"), Fault(1, "race", "one thread …"))
+    session = checked(doubling(GOOD), np.ones(3), np.ones(4))
+    assert [inputs[0].shape for inputs, _ in given] == [(3,), (4,)]  # float32 has no function
+    first, second = session.findings.values()
+    assert (first.check, first.at) == ("undefined", "f.c:7")
+    assert first.message == (
+        "op 't::f', kernel c (cpu, *): expected nothing that C leaves undefined at sample (float64(4,)), "
+        "signed integer overflow: …"
+    )
+    assert "expected no two threads at one element, of which one writes, at sample (float64(4,)), one" in second.message
+
+
+def test_what_could_not_be_watched_is_said_and_has_not_passed(watching):
+    watching(NotWatchedError("cc has no AddressSanitizer (no such file); install GCC"))
+    session = checked(doubling(GOOD))
+    assert list(session.skipped) == [
+        "t::f[cpu,*,c]: bounds, undefined not looked at by a watched run, cc has no AddressSanitizer (no such file); "
+        "install GCC"
+    ]
+    assert list(session.lines["cpu,float64,c"].checks) == ["runs"]
+
+
+@pytest.mark.parametrize(("options", "calls"), [({}, 1), ({"level": "default"}, 0), ({"rows": ("numba",)}, 0)])
+def test_it_runs_where_it_is_asked_for(watching, options, calls):
+    given = watching()
+    session = checked(doubling(GOOD), **options)
+    assert len(given) == calls
+    assert ("undefined" in session.lines["cpu,float64,c"].checks) == bool(calls)
+
+
+def test_a_kernel_that_leaves_its_arrays_is_not_run_again(watching):
+    given = watching()
+    made = doubling(f"{GOOD} volatile double after = in[n]; (void)after;")
+    report = opsdk.verify(made, samples=[opsdk.Sample(np.ones(3))], level="thorough")
+    assert (given, report.findings[0].check) == ([], "bounds")
+
+
+def test_an_overflow_that_no_number_shows_is_found_by_its_line():
+    wrapping = "int32_t last = 2147483647;\nfor (int64_t i = 0; i < n; ++i) last += 1;\nif (last == 7) out[0] = 7;"
+    session = checked(doubling(f"{GOOD}\n{wrapping}"))
+    told = [text for text in session.skipped if " has no " in text]
+    if told:
+        pytest.skip(told[0])
+    (finding,) = session.findings.values()
+    assert "signed integer overflow: " in finding.message
+    assert (finding.id, finding.at) == ("t::f[cpu,float64,c]::undefined", "<C source of t::f>:9")
+
+
+def test_a_race_of_a_numba_kernel_is_found_in_every_run():
+    op = doubling()
+
+    @op.kernel("cpu", language="numba", parallel=True)
+    def f_numba(x, y):
+        y[:] = 0
+        for i in numba.prange(2 * x.size):
+            y[i // 2] += x[i % x.size]
+
+    (finding,) = checked(op).findings.values()
+    assert finding.id == "t::f[cpu,float64,numba]::race"
+    assert "steps 0 and 1 of the parallel loop both write y[0], of shape (7,)" in finding.message
