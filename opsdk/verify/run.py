@@ -31,7 +31,6 @@ from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, ch
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
-from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
@@ -197,11 +196,9 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         check_rows(session)
         if not is_last:
             check_branches(session)
-        if not (is_last or session.findings or session.is_quick):
-            check_elsewhere(session)
-            check_coverage(session)
-        with session.spending("undefined"):
-            check_watched(session)
+            if not (session.findings or session.is_quick):
+                check_elsewhere(session)
+                check_coverage(session)
     session.drop_doubtful_calls()
 
 
