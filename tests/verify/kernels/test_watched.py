@@ -105,7 +105,7 @@ def test_a_race_of_a_numba_kernel_is_found_in_every_run():
         for i in numba.prange(2 * x.size):
             y[i // 2] += x[i % x.size]
 
-    session = Session(op.opdef, [], 0, 1500, thorough=True)
+    session = Session(op.opdef, [], 0, 1500, level="thorough")
     assert watch([session.case([*op.opdef.kernels][-1], Call([np.arange(1.0, 8)], {}))]) == ("bounds", "race")
     (finding,) = session.findings.values()
     assert finding.id == "t::f[cpu,float64,numba]::race"
