@@ -150,3 +150,13 @@ def test_a_cotangent_of_another_shape_is_refused_before_a_kernel_reads_beyond_it
     spec = opsdk.TensorSpec(X.shape, X.dtype)
     with pytest.raises(InputValueError, match=r"dy expected shape \(2, 3, 4\), got \(2, 2, 4\)"):
         advanced_index.grad([None, ROWS], np.ones((2, 2, 4)), x_spec=spec)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "uint32", "uint64"])
+def test_positions_may_be_integers_of_any_width(dtype):
+    x, rows = np.arange(12.0).reshape(3, 4), np.array([2, 0, 2, 1], dtype)
+    given = opsdk.to_tensor(x, stop_gradient=False)
+    y = advanced_index(given, [rows])
+    np.testing.assert_array_equal(y.numpy(), x[[2, 0, 2, 1]])
+    y.sum().backward()
+    np.testing.assert_array_equal(given.grad.numpy()[:, 0], [1, 1, 2])
