@@ -27,6 +27,7 @@ _VALUES = (
 )
 
 
+INTEGERS = "integers of"  # how the reason of such a call begins
 _INTEGERS = ("int32", "int64", "int16", "uint8")
 
 
@@ -82,4 +83,4 @@ def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
             changes = any(new.dtype != old.dtype for new, old in zip(cast, integers, strict=True))
             if changes and all(map(np.array_equal, cast, integers)):
                 inputs = refill(call.inputs, [of.get(id(array), array) for array in flat(call.inputs)])
-                yield replace(call, inputs=inputs, reason=f"integers of {name}", declared=False, extra=True)
+                yield replace(call, inputs=inputs, reason=f"{INTEGERS} {name}", declared=False, extra=True)
