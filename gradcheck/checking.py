@@ -35,6 +35,7 @@ from gradcheck.model.protocol import (
     read_accuracy,
     read_inputs,
     read_positions,
+    read_reasons,
 )
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Tally, Verdict
@@ -87,7 +88,7 @@ def check(
     surrogate: Forward | None = None,
     domain: object = None,
     nondifferentiable: Iterable[str | int] = (),
-    nondifferentiable_outputs: Iterable[int] = (),
+    nondifferentiable_outputs: Iterable[int] | Mapping[int, str] = (),
     none_cotangents: bool = False,
     convention: str = "conjugate",
     accuracy: float | None = None,
@@ -124,7 +125,8 @@ def check(
             inside: the gradient is then judged along directions in which the input stays so.
         nondifferentiable: names or positions of floating inputs whose derivative is declared to be zero.
         nondifferentiable_outputs: positions of floating outputs through which no gradient is meant to flow; vjp gets
-            zeros for them.
+            zeros for them. One that moves with the inputs has a derivative: then a mapping from the position to the
+            reason, such as {1: "saved for the backward"}.
         none_cotangents: whether vjp takes None for the cotangent of an unused output; then None must count as zeros.
         convention: of complex gradients and cotangents of a real loss L, "conjugate" (dL/dx + i dL/dy, as PyTorch and
             Paddle) or "plain" (its conjugate, as JAX). The gradient of a real input is real in both.
@@ -152,10 +154,9 @@ def check(
     """
     given = {name: value for name, value in locals().items() if name in _OPTIONS and value is not _OPTIONS[name]}
     values = read_inputs(inputs)
-    silent = read_positions(nondifferentiable_outputs)
-    also = Also(
-        vjp2, jvp2, batched, batched_vjp, surrogate, silent, none_cotangents, convention, read_accuracy(accuracy)
-    )
+    silent, reasons = read_positions(nondifferentiable_outputs), read_reasons(nondifferentiable_outputs)
+    bound = read_accuracy(accuracy)
+    also = Also(vjp2, jvp2, batched, batched_vjp, surrogate, silent, reasons, none_cotangents, convention, bound)
     subject = build_subject(forward, vjp, jvp, values, names, domain, nondifferentiable, alias_ok, also)
     kinds = _read_vary(vary)
     tracer = read_trace(trace, subject, values)

@@ -88,6 +88,9 @@ def nms_samples(rng):
     yield opsdk.Sample(boxes(9), np.repeat([0.5, 0.9, 0.1], 3), iou_threshold=0.2, reason="equal scores")
     same = np.array([[0.0, 0, 2, 2], [0, 0, 2, 2], [1, 1, 1, 1], [1, 1, 1, 1]])
     yield opsdk.Sample(same, np.array([0.5, 0.5, 0.4, 0.3]), iou_threshold=0.5, reason="equal boxes, and empty ones")
+    third = np.array([[0.0, 0, 1, 1], [0, 0, 1 / 3, 1], [0, 0, 1, 1 / 3]])
+    for beside in (-1e-12, 1e-12):
+        yield opsdk.Sample(third, np.array([3.0, 2, 1]), iou_threshold=1 / 3 + beside, reason="beside the threshold")
     yield opsdk.Sample(boxes(5), rng.uniform(size=5), iou_threshold=1.0, reason="nothing is suppressed")
     yield opsdk.Sample(np.zeros((0, 4)), np.zeros(0), iou_threshold=0.5, reason="no boxes")
 

@@ -149,6 +149,8 @@ def sinkhorn_samples(rng):
 
     yield sample(3, 4, "implicit, converged", eps=0.7, iterations=60)
     yield sample(3, 2, "unrolled, not converged", eps=0.5, iterations=2, gradient="unrolled")
+    yield sample(1, 3, "one row", eps=0.5, iterations=2, gradient="unrolled")
+    yield sample(3, 1, "one column", eps=0.5, iterations=2, gradient="unrolled")
     yield sample(2, 3, "exp(-cost / eps) would vanish", 400.0, eps=40.0, iterations=3, gradient="unrolled")
 
 

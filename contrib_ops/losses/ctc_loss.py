@@ -199,7 +199,8 @@ def ctc_terms_samples(rng):
     yield sample(7, [[1, 2, 1, 2, 2]], [7], [5], "more states than a vector", classes=3)
     steps, labels = -0.04 + 0.01 * rng.normal(size=(36, 1, 3)), np.array([[1, 2] * 9])
     yield opsdk.Sample(steps, labels, np.array([36]), np.array([18]), reason="forward variables outgrow 2⁶⁴")
-    yield sample(3, [[1, 2]], [3], [2], "small integers of either kind", classes=3, kinds=("uint16", "int8", "uint8"))
+    yield sample(3, [[1, 200]], [3], [2], "labels without a sign", classes=201, kinds=("uint8", "int8", "uint16"))
+    yield sample(3, [[1, 2]], [3], [2], "other integers", kinds=("int16", "uint32", "int32"))
     yield sample(2, np.zeros((0, 3)), np.zeros(0, int), np.zeros(0, int), "no sequences")
 
 

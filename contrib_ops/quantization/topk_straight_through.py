@@ -50,6 +50,8 @@ def topk_straight_through_samples(rng):
     yield opsdk.Sample(rng.normal(size=(3, 5)), k=2, reason="rows")
     yield opsdk.Sample(rng.normal(size=(2, 3, 4)), k=1, reason="rows of rows, the largest")
     yield opsdk.Sample(np.array([1.0, 2.0, 2.0, -1.0, 2.0]), k=2, reason="ties: the first two 2 stay")
+    yield opsdk.Sample(np.array([1.0, 2, 1, 3, 1, 1, 0]), k=4, reason="ties: two are greater, two of four 1 stay")
+    yield opsdk.Sample(np.array([1.0, np.nan, 3, np.nan, 0.5]), k=3, reason="nan is the greatest")
     yield opsdk.Sample(rng.normal(size=7), k=0, reason="nothing is kept")
     yield opsdk.Sample(rng.normal(size=7), k=7, reason="everything is kept")
     yield opsdk.Sample(-rng.uniform(1, 2, (2, 20)), k=9, reason="long rows, all below the 0 of what is dropped")

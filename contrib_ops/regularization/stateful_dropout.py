@@ -90,6 +90,7 @@ def dropped_check(key):
 def stateful_dropout_samples(rng):
     yield opsdk.Sample(rng.normal(size=(3, 7)), np.array([5, 0]), reason="the first draw, no whole number of blocks")
     yield opsdk.Sample(rng.normal(size=8), np.array([-3, 2**40]), p=0.1, reason="a later draw, a negative key")
+    yield opsdk.Sample(rng.normal(size=5), np.array([5, 2**63 - 1]), reason="the counter starts again")
     yield opsdk.Sample(rng.normal(size=4), np.array([5, 1]), training=False, reason="a test")
     yield opsdk.Sample(np.zeros((0, 4)), np.array([5, 1]), reason="empty")
 

@@ -229,6 +229,8 @@ def embedding_bag_samples(rng):
     for mode in MODES:
         yield opsdk.Sample(wide, input % 5, np.array([0, 7, 7]), mode=mode, reason=f"{mode}, the last bags are empty")
     yield opsdk.Sample(wide, input % 5, ragged, rng.normal(size=7), mode="sum", reason="factors, wide rows")
+    wider = rng.normal(size=(5, 131))
+    yield opsdk.Sample(wider, input % 5, ragged, mode="sum", reason="rows longer than a block of columns")
     many = np.append(np.ones(66, int), rng.integers(0, 5, 66))
     for mode in MODES:
         yield opsdk.Sample(wide, many, np.array([0, 131]), mode=mode, reason=f"{mode}, a bag of 131 rows, 66 times one")
@@ -245,6 +247,9 @@ def bags_to_table_samples(rng):
     yield opsdk.Sample(
         weight, input, offsets, rng.normal(size=(4, 3)), rng.normal(size=7), mode="sum", reason="factors"
     )
+    short = input.astype(np.int32), offsets.astype(np.int32)
+    yield opsdk.Sample(weight, *short, rng.normal(size=(4, 3)), mode="sum", reason="int32 indices")
+    yield opsdk.Sample(rng.normal(size=(7, 40)), input, offsets, rng.normal(size=(4, 40)), reason="two shares of it")
     wide, arriving, many = rng.normal(size=(7, 67)), rng.normal(size=(4, 67)), np.append(np.ones(66, int), input)
     for mode in MODES:
         yield opsdk.Sample(wide, many, offsets, arriving, mode=mode, reason=f"{mode}, wide rows, one of them 68 times")
@@ -254,6 +259,8 @@ def bags_to_table_samples(rng):
 def bag_products_samples(rng):
     weight, input, offsets = rng.normal(size=(7, 3)), np.array([1, 6, 1, 0, 4, 4, 2]), np.array([0, 3, 3, 4])
     yield opsdk.Sample(weight, input, offsets, rng.normal(size=(4, 3)), reason="ragged, a bag is empty")
+    short = input.astype(np.int32), offsets.astype(np.int32)
+    yield opsdk.Sample(weight, *short, rng.normal(size=(4, 3)), reason="int32 indices")
     yield opsdk.Sample(weight, input[:0], offsets[:0], np.zeros((0, 3)), reason="no bags")
     wide, arriving = rng.normal(size=(2, 1067)), rng.normal(size=(2, 1067))
     yield opsdk.Sample(wide, input % 2, offsets[:2], arriving, reason="rows longer than what float32 adds up")

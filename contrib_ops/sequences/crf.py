@@ -296,6 +296,7 @@ def chain_samples(rng):
     yield opsdk.Sample(*drawn(rng, 2, 1, 2), np.array([1, 0], np.int32), reason="one step, and none; int32")
     yield opsdk.Sample(*drawn(rng, 1, 3, 1), np.array([2]), reason="a single tag")
     yield opsdk.Sample(*drawn(rng, 1, 2, 5), np.array([2]), reason="more tags than a vector")
+    yield opsdk.Sample(*drawn(rng, 9, 4, 2), np.array([4, 2] * 4 + [4]), reason="more sequences than parts, few pairs")
     yield opsdk.Sample(
         1e4 * rng.normal(size=(1, 2, 2)), *drawn(rng, 1, 1, 2)[1:], np.array([2]), reason="exp would overflow"
     )

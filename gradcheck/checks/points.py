@@ -40,6 +40,7 @@ _REASONS = {
     Status.JUMP: "the function jumps there",
     Status.STEEP: "the slope is infinite there",
     Status.UNDEFINED: "the input, the output or its neighbourhood is not finite there",
+    Status.BENT: "it is tied to others, without a derivative",
 }
 
 
@@ -67,13 +68,16 @@ class PointCheck:
         self._pictured: set[int] = set()
         self._blind = self._seen = self._had_elements = False
 
-    def judge(self, point: Point) -> list[Finding]:
-        """Judges every floating input at `point`; a vjp that raises there is a finding."""
+    def judge(self, point: Point, singly: int | None = None) -> list[Finding]:
+        """Judges every floating input at `point`; a vjp that raises there is a finding.
+
+        `singly` bounds how many elements of each are measured by themselves, below what the budget allows.
+        """
         self._count += 1
         generator = np.random.default_rng([self.seed, 10 + self._count])
         self.tally.checks.append("vjp value")
         try:
-            return self._judge(point, generator)
+            return self._judge(point, generator, singly)
         except VjpError as error:
             return self._raised(error, point)
         finally:
@@ -108,7 +112,7 @@ class PointCheck:
         judged_something = self.tally.tested > 0 or not self._had_elements
         return judged_something and not (blunt or self._lost)
 
-    def _judge(self, point: Point, generator: np.random.Generator) -> list[Finding]:
+    def _judge(self, point: Point, generator: np.random.Generator, singly: int | None) -> list[Finding]:
         if point.size and not np.isfinite(point.center).any():
             if point.label == GIVEN:
                 self._blind = True
@@ -119,6 +123,8 @@ class PointCheck:
         gradients = take_gradients(point, generator)
         self.tally.points.append(point.label)
         limits = self._limits(point)
+        if singly is not None:
+            limits = replace(limits, singly=min(limits.singly, singly), together=_SINGLE_LIMIT)
         declared = self.subject.declared
         outcomes = [
             judge_input(point, k, _silenced(gradients, k) if k in declared else gradients, limits, generator)

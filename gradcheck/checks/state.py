@@ -18,8 +18,8 @@ import numpy as np
 
 from gradcheck.checks.agreement import describe_error, identical
 from gradcheck.checks.session import Results, Session, copy_arrays
-from gradcheck.judge.variation import vary_inputs
-from gradcheck.model.dtypes import Array
+from gradcheck.judge.variation import FLIPPED, vary_inputs
+from gradcheck.model.dtypes import Array, is_discrete
 from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import copy_inputs, normalise_outputs
 from gradcheck.report import Finding
@@ -27,9 +27,10 @@ from gradcheck.report import Finding
 # What fails every eighth call shows; on many elements a call is dear.
 _REPEATS, _FEW_REPEATS = 8, 3
 _MANY_ELEMENTS = 20_000
+# Arrays that live at once, so that not all can have the identity of one that is gone, with what was kept for it.
+_ALIVE = 12
 _Run: TypeAlias = tuple[Sequence[object], Results]
 _Gradients: TypeAlias = tuple[Array | None, ...]
-_VJP = ("vjp", "gradients for its own arguments", "forward", "inputs and outputs, not from what forward kept")
 
 
 def check_repeats(session: Session) -> list[Finding]:
@@ -58,27 +59,51 @@ def check_interleaving(session: Session) -> list[Finding]:
     if other is None:
         return []
     given = session.isolated(session.inputs)
+    beside = _judge_beside(session, given)
     try:
         varied = session.isolated(other)
     except Exception:  # the varied values are outside what forward or vjp accepts
-        return _judge_given(session, given, other)
+        return _judge_given(session, given, other) or beside
     runs = [(session.inputs, given), (other, varied)]
-    return _judge(session, runs, (0, 1, 0)) or _judge(session, runs, (1, 0)) or _judge_rewritten(session, runs)
+    found = _judge(session, runs, (0, 1, 0)) or _judge(session, runs, (1, 0)) or _judge_rewritten(session, runs)
+    return found or beside
+
+
+def _judge_beside(session: Session, given: Results) -> list[Finding]:
+    """Runs forward in between at flipped signs, other integers and other masks, where random floats do not lead."""
+    for label, inputs in vary_inputs(session.subject, session.inputs, np.random.default_rng(session.seed)):
+        if label == FLIPPED and (found := _judge_given(session, given, inputs)):
+            return found
+    for k, value in enumerate(session.inputs):
+        if not isinstance(value, np.ndarray) or not is_discrete(value.dtype) or not value.size:
+            continue
+        # Numbers in order may be offsets, which a loop would follow beyond an array in any other order.
+        if k in session.subject.ruled or (value.dtype.kind != "b" and (np.diff(value.ravel()) >= 0).all()):
+            continue
+        for made in (np.roll(value, 1), ~value if value.dtype.kind == "b" else np.full_like(value, value.flat[0])):
+            inputs = (*session.inputs[:k], np.array(made).reshape(value.shape), *session.inputs[k + 1 :])
+            if found := _judge_given(session, given, inputs):
+                return found
+    return []
 
 
 def _judge_rewritten(session: Session, runs: Sequence[_Run]) -> list[Finding]:
     """Passes the same array objects with other values in them, as an optimiser does that updates in place."""
-    given = copy_inputs(session.inputs)
-    for inputs, results in runs:
-        for target, value in zip(given, inputs, strict=True):
-            if isinstance(target, np.ndarray):
-                target[...] = value
-        if not identical(results.outputs, copy_arrays(normalise_outputs(session.subject.forward(*given)))):
-            return [_rewritten("forward", "outputs")]
-        found = call_vjp(session.subject, given, copy_arrays(results.outputs), session.cotangents(1))
-        if not identical(results.gradients, found):
-            return [_rewritten("vjp", "gradients")]
-    return []
+    alive = [copy_inputs(session.inputs) for _ in range(_ALIVE)]
+    for given in alive:
+        for inputs, results in runs:
+            for target, value in zip(given, inputs, strict=True):
+                if isinstance(target, np.ndarray):
+                    target[...] = value
+            if not identical(results.outputs, copy_arrays(normalise_outputs(session.subject.forward(*given)))):
+                return [_rewritten("forward", "outputs")]
+            found = call_vjp(session.subject, given, copy_arrays(results.outputs), session.cotangents(1))
+            if not identical(results.gradients, found):
+                return [_rewritten("vjp", "gradients")]
+    others = [copy_inputs(runs[-1][0]) for _ in range(_ALIVE)]
+    outputs = runs[-1][1].outputs
+    rows = [call_vjp(session.subject, o, copy_arrays(outputs), session.cotangents(1)) for o in others]
+    return [] if all(identical(rows[0], row) for row in rows) else [_rewritten("vjp", "gradients")]
 
 
 def _rewritten(function: str, results: str) -> Finding:
@@ -96,23 +121,27 @@ def _judge_given(session: Session, given: Results, other: Sequence[object]) -> l
     except Exception:
         return []
     again = session.pull(session.inputs, given.outputs)
-    return [] if identical(given.gradients, again) else [_mixed(*_VJP)]
+    return [] if identical(given.gradients, again) else [mixed()]
 
 
 def _judge(session: Session, runs: Sequence[_Run], order: Sequence[int]) -> list[Finding]:
     made = [session.forward(inputs) for inputs, _ in runs]
     if not all(identical(results.outputs, outputs) for (_, results), outputs in zip(runs, made, strict=True)):
-        return [_mixed("forward", "outputs for its own inputs", "it", "the inputs, not from what it kept")]
+        ran = "it ran elsewhere in between"
+        return [_mixed("forward", "outputs for its own inputs", ran, "the inputs, not from what it kept")]
     for inputs, results in (runs[k] for k in order):
         if not identical(results.gradients, session.pull(inputs, results.outputs)):
-            return [_mixed(*_VJP)]
+            return [mixed()]
     return []
 
 
-def _mixed(function: str, wanted: str, running: str, remedy: str) -> Finding:
-    message = (
-        f"{function}: expected {wanted}, got others once {running} ran elsewhere in between; compute from {remedy}"
-    )
+def mixed(ran: str = "forward ran elsewhere in between") -> Finding:
+    """Says that vjp uses what another call of forward left."""
+    return _mixed("vjp", "gradients for its own arguments", ran, "inputs and outputs, not from what forward kept")
+
+
+def _mixed(function: str, wanted: str, ran: str, remedy: str) -> Finding:
+    message = f"{function}: expected {wanted}, got others once {ran}; compute from {remedy}"
     return Finding("interleaving", message, cause="values kept from the last forward are used")
 
 

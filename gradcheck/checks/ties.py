@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from gradcheck.checks.agreement import REPEATS, Reactions, identical, judge
 from gradcheck.checks.session import Session
 from gradcheck.judge.values import Limits, judge_input, take_gradients
-from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64, is_continuous
+from gradcheck.judge.variation import equal_pairs
+from gradcheck.model.dtypes import Array, FloatArray, as_float64, from_float64
 from gradcheck.model.evaluation import Point, VjpError
 from gradcheck.model.protocol import Also, Subject, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.report import Finding
 
-_PAIRS = 2
 _LIMITS = Limits(12, 256)
 _STEP = 2.0**-20
 _SLACK = 2.0**-10  # a smooth slope changes by far less over such a step, a kink by far more
@@ -32,27 +31,9 @@ def check_same_array(session: Session) -> list[Finding]:
     a difference counts only beyond rounding, and beyond what a rounding of the inputs changes.
     """
     findings: list[Finding] = []
-    for i, j in _equal_pairs(session):
+    for i, j in equal_pairs(session.subject, session.inputs):
         findings += _judge_shared(session, i, j)
     return findings
-
-
-def _equal_pairs(session: Session) -> list[tuple[int, int]]:
-    """Gives the first few pairs of inputs that may be equal.
-
-    They are floating, of one shape and dtype, the values of the first inside the second's domain.
-    """
-    pairs = []
-    for i, j in combinations(range(len(session.inputs)), 2):
-        first, second = session.inputs[i], session.inputs[j]
-        if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray) or not is_continuous(first.dtype):
-            continue
-        alike = first.size and (first.shape, first.dtype) == (second.shape, second.dtype)
-        where = session.subject.domain
-        alike = alike and where[i].rules == where[j].rules and not where[i].of  # one array is held to one set
-        if alike and session.fits(j, first):
-            pairs.append((i, j))
-    return pairs[:_PAIRS]
 
 
 def _judge_shared(session: Session, i: int, j: int) -> list[Finding]:
@@ -101,7 +82,7 @@ def check_together(session: Session) -> list[Finding]:
     elements: there several ties meet, and what is right for each need not add up.
     """
     findings: list[Finding] = []
-    for i, j in _equal_pairs(session):
+    for i, j in equal_pairs(session.subject, session.inputs):
         try:
             if _has_kink(session, i, j):
                 findings += _judge_tied(session, i, j)

@@ -8,32 +8,37 @@ import numpy as np
 
 from gradcheck.checks.agreement import REPEATS, close, judge
 from gradcheck.checks.session import Results, copy_arrays
-from gradcheck.model.dtypes import Array, as_float64, is_continuous, same_bits
+from gradcheck.model.dtypes import Array, as_float64, is_continuous, resolution, same_bits
 from gradcheck.model.evaluation import Point, VjpError, call_forward, call_vjp
 from gradcheck.model.perturb import SIGNS, perturb_array
 from gradcheck.model.protocol import copy_inputs
 from gradcheck.report import Finding, Tally
 
 _STEP = 2.0**-10
+# A step below that of any quantiser, and so many units of a dtype; then more than this share of a smooth output moves.
+_LEAST_STEP, _UNITS = 2.0**-20, 64.0
+_MOST = 0.5
 
 
 def check_declared_outputs(point: Point, tally: Tally, generator: np.random.Generator) -> list[Finding]:
     """Finds gradients that follow the cotangent of an output declared non-differentiable.
 
-    That such an output moves with the inputs is no fault: that is what was declared. It goes into the notes.
+    So it finds such an output that has a slope although no reason says why none is wanted. Whether it moves at all goes
+    into the notes.
     """
     tally.checks.append("nondifferentiable")
     declared = point.subject.also.nondifferentiable_outputs
+    findings = []
     for position in declared:
         if is_continuous(point.outputs[position].dtype):
             tally.note(_movement(point, position, generator))
+            findings += _unexplained(point, position, generator)
     outputs = call_forward(point.subject, point.vjp_inputs)
     quiet = point.split(_draw(point, generator), outputs)
     try:
         base = _pull(point, outputs, quiet)
     except VjpError:  # a finding of every other check
-        return []
-    findings = []
+        return findings
     for position in declared:
         loud = list(quiet)
         loud[position] = np.array(generator.integers(1, 9, quiet[position].shape), dtype=quiet[position].dtype)
@@ -54,17 +59,43 @@ def check_declared_outputs(point: Point, tally: Tally, generator: np.random.Gene
 _DECLARED = "declared non-differentiable"
 
 
+def _unexplained(point: Point, position: int, generator: np.random.Generator) -> list[Finding]:
+    """Finds an output whose elements move at the least steps that its dtype shows, as no staircase does."""
+    output = point.outputs[position]
+    if position in point.subject.also.reasons or not output.size:
+        return []
+    moving = []
+    for k in point.subject.differentiable:
+        value = point.inputs[k]
+        assert isinstance(value, np.ndarray)
+        step = max(_LEAST_STEP, _UNITS * max(resolution(value.dtype), resolution(output.dtype), point.forward_eps))
+        outputs = _stepped(point, k, step, generator)
+        made = outputs[position] if len(outputs) == len(point.outputs) else None
+        if made is not None and made.shape == output.shape and np.mean(made != output) > _MOST:
+            moving.append(point.subject.names[k])
+    if not moving:
+        return []
+    message = (
+        f"output {position}: expected derivative 0, as it is {_DECLARED}, got a slope in {', '.join(moving)}; return "
+        f"its gradient, or say why there is none, as in nondifferentiable_outputs={{{position}: 'saved for vjp'}}"
+    )
+    return [Finding("nondifferentiable", message)]
+
+
+def _stepped(point: Point, k: int, step: float, generator: np.random.Generator) -> Sequence[Array]:
+    values, inputs = point.values(k), list(copy_inputs(point.inputs))
+    moves = step * np.maximum(np.abs(values), step) * generator.choice([-1.0, 1.0], values.shape)
+    inputs[k] = point.subject.inside(k, values + moves, inputs)
+    try:
+        return call_forward(point.subject, inputs)
+    except Exception:  # a step may leave the domain nobody declared
+        return ()
+
+
 def _movement(point: Point, position: int, generator: np.random.Generator) -> str:
     subject, moving = point.subject, []
     for k in subject.differentiable:
-        values = point.values(k)
-        inputs = list(copy_inputs(point.inputs))
-        step = _STEP * np.maximum(np.abs(values), _STEP) * generator.choice([-1.0, 1.0], values.shape)
-        inputs[k] = subject.inside(k, values + step, inputs)
-        try:
-            outputs = call_forward(subject, inputs)
-        except Exception:  # a step may leave the domain nobody declared
-            continue
+        outputs = _stepped(point, k, _STEP, generator)
         if len(outputs) == len(point.outputs) and not same_bits(outputs[position], point.outputs[position]):
             moving.append(subject.names[k])
     what = f"moves with {', '.join(moving)}" if moving else "does not move with the inputs"

@@ -25,6 +25,7 @@ class Status(IntEnum):
     JUMP = 3
     STEEP = 4
     UNDEFINED = 5
+    BENT = 6
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcheck.judge.bends import has_slope, is_bent
 from gradcheck.judge.outcome import Comparison, Outcome, Status
-from gradcheck.judge.variation import SMALL
 from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import SIGNS, perturb_inputs
@@ -24,6 +24,9 @@ _BROKEN_TIES = 192
 # Breaks ties, and changes a smooth gradient by less than `_SLACK`, a thousandfold second derivative included.
 _BREAKING = 2.0**-30
 _SLACK = 1e-6
+# Likewise where the slope beside the tie is looked at, by steps that do not cross another one.
+_BENDING = 2.0**-24
+_NEAR_TIES = 4
 
 # As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
@@ -85,28 +88,44 @@ def accept_edges(outcome: Outcome) -> Outcome:
 
 
 def accept_ties(outcome: Outcome) -> Outcome:
-    """Accepts, at kinks, gradients that lie between the subject's own gradients at nearby points.
+    """Accepts, where there is no derivative, gradients that lie between the subject's own gradients at nearby points.
 
     Of three equal elements, a stable sort sends the second to the middle place, which neither raising nor lowering it
     alone does; breaking the tie in random ways shows all places. The subject's gradients are taken there because at
     points without ties they are judged on their own. The sum over elements that move together is judged elsewhere. No
     element of an elementwise function is tied to another.
+
+    Raising or lowering one of three equal elements leaves their median as it is: single elements seem to have a
+    derivative, of 0, where their sum has another. That shows where an element is moved together with others. There
+    the subject's gradients beside the tie count only where they have the slope that forward has. An element whose
+    gradient is none of them, as of one that is greatest and least at once, has no right one and no wrong one.
     """
     comparison = outcome.comparison
-    suspects = np.flatnonzero(comparison.wrong & comparison.kink)
-    if outcome.owner is not None or not suspects.size:
+    if outcome.owner is not None or not comparison.wrong.any():
         return outcome
-    tied = comparison[suspects]
+    plain = np.flatnonzero(comparison.wrong & ~comparison.kink)[:_MOST]
+    plain = plain[is_bent(outcome, comparison.elements[plain])]
+    suspects = np.union1d(np.flatnonzero(comparison.wrong & comparison.kink), plain).astype(np.int64)
+    if not suspects.size:
+        return outcome
+    tied, bent = comparison[suspects], np.isin(suspects, plain)
+    breaking, sloping = _BENDING if bent.any() else _BREAKING, 0
     low, high = tied.low, tied.high
     inside: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
     probe, room = outcome.probe, outcome.probe.room
     for _ in range(_BROKEN_TIES):
-        shift = _BREAKING * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
-        near = probe.neighbour(np.where(shift > 0, shift * room.up, shift * room.down))
+        shift = breaking * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
+        shift = np.where(shift > 0, shift * room.up, shift * room.down)
+        near = probe.neighbour(shift)
         gradients = [] if near is None else [gradient for gradient in near.gradients if gradient is not None]
         if near is not None:  # so many neighbours would end a small budget before other values
             probe.point.evaluations -= len(outcome.cotangents)
         if len(gradients) < len(outcome.cotangents):  # forward or vjp refuses the neighbour
+            gradients = []
+        if gradients and bent.any() and not has_slope(outcome, shift, gradients):
+            sloping += 1
+            if sloping <= _NEAR_TIES:  # two elements may be as near to each other as the step is long
+                continue
             gradients = []
         for row, gradient in enumerate(gradients):
             low[row] = np.fmin(low[row], gradient.ravel()[tied.elements])
@@ -116,7 +135,9 @@ def accept_ties(outcome: Outcome) -> Outcome:
         if inside.all() or not gradients:
             break
     outcome = outcome.saw("with the tie broken, yours goes from {:.6g} to {:.6g}", tied.elements, low, high)
-    return outcome.called(Status.RIGHT, suspects[inside])
+    outcome = outcome.called(Status.RIGHT, suspects[inside])
+    known = np.isfinite(tied.analytic).all(axis=0) | (outcome.point.label != GIVEN)
+    return outcome.called(Status.BENT, suspects[bent & known & ~inside]) if gradients else outcome
 
 
 def withdraw_rounding(outcome: Outcome) -> Outcome:
@@ -193,18 +214,22 @@ def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome,
     rounding = _HIDDEN * probe.point.forward_eps * max(1.0, *sizes)
     found: BoolArray = np.zeros(suspects.elements.size, dtype=np.bool_)
     for place, element in enumerate(suspects.elements.tolist()):
-        ladder = probe.along(probe.only(element))
+        whole = probe.along(probe.only(element))
+        moving = np.flatnonzero(((whole.plus != whole.center) | (whole.minus != whole.center)).any(axis=0))
+        ladder, weights = whole[moving], cotangents[:, moving]
         plus, minus = ladder.plus, ladder.minus
         hidden = np.maximum(rounding, _grid(ladder))
         width = probe.steps * room.scale.flat[element] * float(room.up.flat[element] + room.down.flat[element])
         with np.errstate(all="ignore"):
-            slopes = (np.nan_to_num(plus - minus) @ cotangents.T) / width[:, None]  # a step's estimate, shape (K, C)
+            slopes = (np.nan_to_num(plus - minus) @ weights.T) / width[:, None]  # a step's estimate, shape (K, C)
         analytic, numeric = suspects.analytic[:, place], suspects.numeric[:, place]
         far = np.abs(analytic - numeric) > suspects.allowance[:, place]
         to_numeric, to_analytic = np.abs(slopes - numeric), np.abs(slopes - analytic)
-        moves = (plus != ladder.center).any(axis=0) | (minus != ladder.center).any(axis=0)
-        seen = np.abs(analytic - numeric) * width[:, None] > np.abs(cotangents[:, moves]) @ hidden[moves]
+        seen = np.abs(analytic - numeric) * width[:, None] > np.abs(weights) @ hidden
         favours, supports = to_analytic < _NEARER * to_numeric, to_numeric < _NEARER * to_analytic
+        finer = slice(len(probe.steps) // 2, None)
+        if (plus[finer] == ladder.center).all() and (minus[finer] == ladder.center).all():
+            favours |= (slopes - numeric) / (analytic - numeric) > 1.0  # a stair is steeper than the slope in its place
         against = (_first(favours) < _first(supports)) & ~(supports & seen).any(axis=0)
         found[place] = bool(against[far].all()) if far.any() else False
     text = "all that speaks against yours lies below what forward may round on the way"
@@ -232,10 +257,11 @@ def _grid(ladder: Ladder) -> FloatArray:
 
 
 def withdraw_degenerate(outcome: Outcome) -> Outcome:
-    """Takes a gradient that is not finite for none at all, at kinks, lengths of one and zeros that were not given.
+    """Takes a gradient that is not finite for none at all, at kinks and lengths of one that were not given.
 
-    The deviation of a single number, the distance of two equal ones and a product divided by a factor of zero are 0 / 0
-    in most derivatives, and nobody who passes other values asks for them. At the given inputs the same is a fault.
+    The deviation of a single number and the distance of two equal ones are 0 / 0 in most derivatives, and nobody who
+    passes other values asks for them. At the given inputs the same is a fault, as it is where the derivative exists:
+    a product that is divided by a factor of zero gives nothing for a number that is known.
 
     Where a rounding of the inputs moves forward by a share of its size, as the solution of a system that repeated
     values made singular, every number is chance, and nothing is wrong.
@@ -248,7 +274,6 @@ def withdraw_degenerate(outcome: Outcome) -> Outcome:
         outcome = outcome.saw("a rounding of the inputs moves forward by a share of its size", asked)
         return outcome.called(Status.UNSURE, comparison.wrong)
     broken = comparison.wrong & ~np.isfinite(comparison.analytic).all(axis=0)
-    is_single = point.is_resized and any(1 in value.shape for value in point.given if isinstance(value, np.ndarray))
-    is_chosen = comparison.kink | is_single | (point.label == SMALL)
+    is_chosen = comparison.kink | point.is_single
     outcome = outcome.saw("yours is not finite, at a place that the checker chose", comparison.elements[broken])
     return outcome.called(Status.UNDEFINED, broken & is_chosen)

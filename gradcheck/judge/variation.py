@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from gradcheck.numeric.columns import is_elementwise, owners
 
 Shape: TypeAlias = tuple[int, ...]
 
+FLIPPED = "signs flipped"
 SMALL = "small magnitudes and zeros"
 _LARGE = "large magnitudes"  # at the ends of a domain, where it has ends
 # Wide enough to part values that the stretch repeats, narrow enough to stay near what forward accepts.
@@ -24,6 +26,7 @@ _JITTER = 0.1
 # so many groups eight outputs or more share one; signs and weights are drawn, so that faults seldom cancel.
 MANY = 2048
 GROUPS = 256
+_PAIRS = 3  # all of three inputs
 # Text, because naming np.random at import time loads it.
 _Change: TypeAlias = "Callable[[FloatArray, np.random.Generator, int], FloatArray]"
 
@@ -61,6 +64,28 @@ def vary_inputs(
                 return
             changed[k] = made
         yield label, tuple(changed)
+    for i, j in equal_pairs(subject, inputs):
+        first, second = inputs[i], inputs[j]
+        assert isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        if not np.array_equal(first, second):
+            yield f"equal {subject.names[i]} and {subject.names[j]}", (*inputs[:j], np.array(first), *inputs[j + 1 :])
+
+
+def equal_pairs(subject: Subject, inputs: Sequence[object]) -> list[tuple[int, int]]:
+    """Gives the first few pairs of inputs that may be equal.
+
+    They are floating, of one shape and dtype, the values of the first inside the second's domain.
+    """
+    pairs = []
+    for i, j in combinations(subject.differentiable, 2):
+        first, second = inputs[i], inputs[j]
+        assert isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        alike = first.size and (first.shape, first.dtype) == (second.shape, second.dtype)
+        where = subject.domain
+        alike = alike and where[i].rules == where[j].rules and not where[i].of  # one array is held to one set
+        if alike and subject.fits(j, first, inputs):
+            pairs.append((i, j))
+    return pairs[:_PAIRS]
 
 
 def _inside_rules(
@@ -127,7 +152,7 @@ def _tie(drawn: FloatArray, axis: int, is_extreme: BoolArray) -> None:
 
 
 _CHANGES: tuple[tuple[str, _Change], ...] = (
-    ("signs flipped", lambda values, generator, place: -values),
+    (FLIPPED, lambda values, generator, place: -values),
     ("random values", _redraw),
     (SMALL, _shrink_some),
     (_LARGE, lambda values, generator, place: values * generator.uniform(3.0, 8.0, values.shape)),

@@ -70,16 +70,16 @@ class Point:
         subject: what is judged.
         inputs: input values; arrays of any dtype.
         label: what these values are, in words.
-        is_resized: whether the shapes are others than the caller gave.
+        is_single: whether a length was made 1, which it was not as given.
 
     Raises:
         Exception: whatever forward raises on `inputs` in their own dtypes.
     """
 
-    def __init__(self, subject: Subject, inputs: Sequence[object], label: str, *, is_resized: bool = False) -> None:
+    def __init__(self, subject: Subject, inputs: Sequence[object], label: str, *, is_single: bool = False) -> None:
         self.subject = subject
         self.label = label
-        self.is_resized = is_resized
+        self.is_single = is_single
         self.given = subject.held_inside(inputs)
         self._tangents: dict[int, Tangents | None] = {}
         self.evaluations = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,7 @@ class Also:
         batched_vjp: vjp over a leading axis of the cotangents.
         surrogate: the function whose derivative vjp is meant to be, where that is not forward.
         nondifferentiable_outputs: positions of outputs through which no gradient flows.
+        reasons: why, of those that move with the inputs.
         none_cotangents: whether vjp takes None for the cotangent of an output that nobody used.
         convention: of complex gradients.
         accuracy: the error that gradients may have, as a share of their largest element; 0 where they are exact.
@@ -53,6 +54,7 @@ class Also:
     batched_vjp: Vjp | None = None
     surrogate: Forward | None = None
     nondifferentiable_outputs: tuple[int, ...] = ()
+    reasons: Mapping[int, str] = field(default_factory=dict)
     none_cotangents: bool = False
     convention: str = "conjugate"
     accuracy: float = 0.0
@@ -101,6 +103,14 @@ class Subject:
         value = inputs[k]
         assert isinstance(value, np.ndarray)
         return from_float64(self.numbers(k, values, inputs), value)
+
+    def fits(self, k: int, array: Array, inputs: Sequence[object]) -> bool:
+        """Says whether numbers lie in the domain of input `k`, beside the other inputs."""
+        where = self.domain[k]
+        try:
+            return where.broken(array, named(self.names, inputs) if where.of else {}) is None
+        except Exception:  # of a shape that a rule refuses
+            return False
 
     def held_inside(self, inputs: Sequence[object]) -> tuple[object, ...]:
         """Gives inputs of which the floating ones with rules are moved into their domains."""
@@ -214,6 +224,23 @@ def read_positions(positions: object) -> tuple[int, ...]:
         if isinstance(position, bool) or not isinstance(position, (int, np.integer)):
             raise UsageError(f"{role}: expected positions of outputs, got {position!r}; {remedy}")
     return tuple(sorted({int(position) for position in found}))
+
+
+def read_reasons(positions: object) -> dict[int, str]:
+    """Reads why outputs that were declared move with the inputs; nothing where positions alone were given.
+
+    Raises:
+        UsageError: a reason is no text, or an empty one.
+    """
+    if not isinstance(positions, Mapping):
+        return {}
+    for position, reason in positions.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise UsageError(
+                f"nondifferentiable_outputs: expected a reason in words for output {position}, got {reason!r}; "
+                "say why no gradient flows through it"
+            )
+    return {int(position): reason for position, reason in positions.items()}
 
 
 def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tuple[str, ...]:

@@ -32,7 +32,6 @@ from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.threads import check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
-from opsdk.verify.kernels.watched import check_watched
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
@@ -198,7 +197,6 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
                 check_elsewhere(session)
                 check_threads(session)
                 check_coverage(session)
-        check_watched(session)
     session.drop_doubtful_calls()
 
 

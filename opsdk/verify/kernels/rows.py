@@ -26,8 +26,10 @@ from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.kernels.agreement import check_values, same_bits
+from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
+from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
@@ -44,16 +46,24 @@ def check_rows(session: Session) -> None:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
             tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
-            for call, variant in tried:
-                case = case_of(session, kernel, variant)
-                if variant is call or _can_be_compared(session, kernel, variant):
-                    _check_row(case, is_twin=variant is not call)
+            cases = [
+                (_case_of(session, kernel, variant), variant is not call)
+                for call, variant in tried
+                if variant is call or _can_be_compared(session, kernel, variant)
+            ]
+            watched = watch([case for case, _ in cases]) if session.thorough and cases else ()
+            if watched is None:  # what leaves its memory is not run in this process
+                continue
+            for case, is_twin in cases:
+                _check_row(case, is_twin=is_twin)
+                if "runs" in case.line.checks:
+                    case.did(*watched)
             if session.calls and not tried:
                 row = KernelId.of(kernel, kernel.key.dtype)
                 session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
 
 
-def case_of(session: Session, kernel: Kernel, call: Call) -> Case:
+def _case_of(session: Session, kernel: Kernel, call: Call) -> Case:
     """Returns a call on a kernel; a line of the table is for the dtype of a kernel, or of a function, of its own."""
     is_own = language_of(kernel).is_by_dtype and kernel.key.dtype is None
     return session.case(kernel, call, _decides(session.opdef, call) if is_own else kernel.key.dtype)
@@ -164,7 +174,16 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
 
 
 def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
-    """Yields a call at the dtypes that a kernel serves; the call itself is the first of them where it is served."""
+    """Yields a call at the dtypes that a kernel serves, those that it declares of inputs beside the first among them.
+
+    The call itself is the first of them where it is served.
+    """
+    for served in _served(opdef, kernel, call):
+        yield from declared(opdef, kernel, served)
+
+
+def _served(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
+    """Yields a call at the dtypes of its first tensor that a kernel serves, which all others are given."""
     first = opdef.schema.deciding(call.inputs)
     only = kernel.key.dtype
     if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:

@@ -6,12 +6,14 @@ checked, and its parallel loops looked at for what two of their steps write. Wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from opsdk.backends.call.language import NotWatchedError, language_of
+from opsdk.core.errors import OpsdkError
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel.kernel import Kernel, KernelId
+from opsdk.define.kernel.kernel import KernelId
 from opsdk.verify.inputs.calls import copies
-from opsdk.verify.kernels.rows import case_of, variants
-from opsdk.verify.session import Session
+from opsdk.verify.session import Case
 
 _EXPECTED = {
     "bounds": "expected it to stay inside its memory",
@@ -20,30 +22,40 @@ _EXPECTED = {
 }
 
 
-def check_watched(session: Session) -> None:
-    """Runs every kernel that can be watched on every call of its dtypes."""
-    if not session.thorough or session.has("runs", "bounds"):
-        return
-    for kernel in session.opdef.kernels:
-        language = language_of(kernel)
-        if language.watches(kernel) and session.wants(kernel) and kernel.key.place == "cpu":
-            _check(session, session.opdef.kernels.loaded(kernel))
+def watch(cases: Sequence[Case]) -> tuple[str, ...] | None:
+    """Runs a kernel that can be watched on calls, which are its cases, before it runs anywhere else.
 
-
-def _check(session: Session, kernel: Kernel) -> None:
+    Returns:
+        What was looked at; None where the kernel leaves its memory.
+    """
+    session, kernel = cases[0].session, cases[0].kernel
     opdef, language = session.opdef, language_of(kernel)
-    kinds = language.watches(kernel)
-    found = [case_of(session, kernel, each) for call in session.calls for each in variants(opdef, kernel, call)]
-    cases = [case for case in found if case.row in session.lines and "runs" in case.line.checks]
-    given = [(copies(case.call.inputs), complete_attrs(opdef, case.call.attrs)) for case in cases]
+    kinds = language.watches(kernel) if kernel.key.place == "cpu" else ()
+    if not kinds:
+        return ()
+    asked = [case for case in cases if not _is_refused(case)]
+    given = [(copies(case.call.inputs), complete_attrs(opdef, case.call.attrs)) for case in asked]
+    is_inside = True
     try:
         for fault in language.watched(opdef, kernel, given):
-            case = cases[fault.call]
+            case = asked[fault.call]
             message = f"{_EXPECTED[fault.kind]} at sample {case.call}, {fault.message}"
             case.find(fault.kind, f"{opdef.subject}, kernel {kernel}: {message}", at=fault.at or case.at)
+            is_inside = is_inside and fault.kind != "bounds"
     except NotWatchedError as error:
         row = KernelId.of(kernel, kernel.key.dtype)
         session.skipped[f"{opdef.name}[{row}]: {', '.join(kinds)} not looked at by a watched run, {error}"] = None
-        return
-    for case in cases:
-        case.did(*kinds)
+        return ()
+    except OpsdkError:  # it does not compile, or cannot here: told where it runs
+        return ()
+    return kinds if is_inside else None
+
+
+def _is_refused(case: Case) -> bool:
+    """Whether the op's own check refuses a call, before which no kernel runs."""
+    try:
+        if case.opdef.check is not None:
+            case.opdef.check(case.call.inputs, complete_attrs(case.opdef, case.call.attrs))
+    except Exception:
+        return True
+    return False

@@ -264,6 +264,7 @@ def test_equal_lengths_change_together_and_fixed_ones_stay() -> None:
         "shapes x (74, 6), s (74,)",
         "shapes x (1, 6), s (1,)",
         "shapes x (0, 6), s (0,)",
+        "shapes x (263, 6), s (263,)",
     )
 
 
@@ -275,6 +276,9 @@ def test_every_length_that_forward_lets_change_is_changed() -> None:
         "shapes x (1, 5)",
         "shapes x (7, 0)",
         "shapes x (0, 5)",
+        "shapes x (263, 2)",
+        "shapes x (4, 1031)",
+        "shapes x (5, 5)",
     )
 
 

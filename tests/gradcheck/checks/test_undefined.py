@@ -9,6 +9,7 @@ import pytest
 from gradcheck import UsageError, check
 
 X = np.array([0.3, -1.2, 2.0])
+SAVED = {1: "it is saved for the backward"}
 
 
 def report_of(forward: Any, vjp: Any, inputs: Any = (X,), **options: Any) -> Any:
@@ -33,9 +34,32 @@ def both(inputs: Any, outputs: Any, cotangents: Any) -> Any:
 
 def test_a_detached_output_is_wrong_unless_declared() -> None:
     assert "vjp value" in found(two, first_only)
-    report = report_of(two, first_only, nondifferentiable_outputs=(1,))
+    report = report_of(two, first_only, nondifferentiable_outputs=SAVED)
     assert report.verdict == "pass"
     assert "output 1, declared non-differentiable, moves with x" in report.coverage.notes
+
+
+def test_an_output_with_a_slope_is_not_declared_away_without_a_reason() -> None:
+    (finding,) = report_of(two, first_only, nondifferentiable_outputs=(1,)).findings
+    assert (finding.check, finding.message) == (
+        "nondifferentiable",
+        "output 1: expected derivative 0, as it is declared non-differentiable, got a slope in x; return its gradient, "
+        "or say why there is none, as in nondifferentiable_outputs={1: 'saved for vjp'}",
+    )
+
+
+def test_a_staircase_needs_no_reason() -> None:
+    steps = lambda x: (np.sin(x), np.round(127 * x) / 127)  # noqa: E731
+    assert report_of(steps, first_only, nondifferentiable_outputs=(1,)).verdict == "pass"
+    short = (X.astype(np.float32),)
+    assert report_of(steps, first_only, short, nondifferentiable_outputs=(1,)).verdict == "pass"
+    assert found(two, first_only, short, nondifferentiable_outputs=(1,)).keys() == {"nondifferentiable"}
+
+
+def test_a_reason_is_text() -> None:
+    message = "nondifferentiable_outputs: expected a reason in words for output 1, got ''; say why no gradient flows"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        check(two, first_only, (X,), nondifferentiable_outputs={1: ""})
 
 
 def test_a_declared_output_that_does_not_move_is_noted() -> None:
@@ -44,7 +68,7 @@ def test_a_declared_output_that_does_not_move_is_noted() -> None:
 
 
 def test_a_gradient_that_follows_a_declared_output_is_found() -> None:
-    report = report_of(two, both, nondifferentiable_outputs=(1,))
+    report = report_of(two, both, nondifferentiable_outputs=SAVED)
     (finding,) = report.findings
     assert (finding.check, finding.input) == ("nondifferentiable", "x")
     assert finding.message == (
@@ -59,18 +83,18 @@ def test_a_vjp_that_raises_for_a_declared_output_is_found() -> None:
             raise ValueError("no gradient")
         return first_only(inputs, outputs, cotangents)
 
-    message = found(two, vjp, nondifferentiable_outputs=(1,))["nondifferentiable"]
+    message = found(two, vjp, nondifferentiable_outputs=SAVED)["nondifferentiable"]
     assert message.startswith("vjp: expected gradients, got ValueError: no gradient, for a cotangent of output 1")
 
 
 def test_a_wrong_gradient_of_the_other_output_is_found_beside_a_declared_one() -> None:
-    messages = found(two, lambda i, o, c: (c[0] * np.sin(i[0]),), nondifferentiable_outputs=(1,))
+    messages = found(two, lambda i, o, c: (c[0] * np.sin(i[0]),), nondifferentiable_outputs=SAVED)
     assert "vjp value" in messages
 
 
 def test_all_outputs_may_be_declared() -> None:
     vjp = lambda i, o, c: (np.zeros_like(i[0]),)  # noqa: E731
-    assert found(np.sin, vjp, names=["x"], nondifferentiable_outputs=(0,)) == {}
+    assert found(np.sin, vjp, names=["x"], nondifferentiable_outputs={0: "for now"}) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ numba = pytest.importorskip("numba")
 
 DOUBLING = """
 #include <math.h>
+#include <stdlib.h>
 int32_t {name}_f64(const DLTensor *x, DLTensor *y) {{
   const double *in = OPSDK_DATA(const double, x);
   double *out = OPSDK_DATA(double, y);
@@ -47,14 +48,14 @@ def tried(op, *inputs):
 @pytest.mark.parametrize(
     ("body", "told", "line"),
     [
-        (f"volatile double after = in[n]; (void)after;\n{GOOD}", "it read index 15 of input 'x', which has 15 el", 7),
+        (f"volatile double after = in[n]; (void)after;\n{GOOD}", "it read index 15 of input 'x', which has 15 el", 8),
         (
             f"{GOOD}\nvolatile double before = in[-1]; (void)before;",
             "it read index -1 of input 'x', which has 15 el",
-            8,
+            9,
         ),
-        ("for (int64_t i = 0; i <= n; ++i)\nout[i] = i < n ? 2 * in[i] : 0;", "it wrote index 15 of output 'y', wh", 8),
-        (f"{GOOD}\n\nout[-2] = 0;", "it wrote index -2 of output 'y', which has 15 elements", 9),
+        ("for (int64_t i = 0; i <= n; ++i)\nout[i] = i < n ? 2 * in[i] : 0;", "it wrote index 15 of output 'y', wh", 9),
+        (f"{GOOD}\n\nout[-2] = 0;", "it wrote index -2 of output 'y', which has 15 elements", 10),
     ],
 )
 def test_a_c_kernel_that_leaves_its_arrays_is_told_with_line_index_and_length(body, told, line):
@@ -72,7 +73,7 @@ def test_such_a_kernel_is_a_finding_of_its_bounds():
         "op 't::f', kernel c (cpu, *): expected it to stay inside its arrays at sample (float64(3, 5)) matrix, with an "
         "exact 0, it read index 15 of input 'x', which has 15 elements: end its loops at the sizes of its arrays"
     )
-    assert (finding.at, finding.input, finding.index) == ("<C source of t::f>:7", "x", (15,))
+    assert (finding.at, finding.input, finding.index) == ("<C source of t::f>:8", "x", (15,))
 
 
 def test_a_gradient_kernel_is_tried_before_a_derivative_runs_it():
@@ -185,3 +186,16 @@ def test_a_numba_kernel_that_is_too_large_for_its_python_text_is_watched_as_comp
 
     found = tried(op, np.ones(5000))
     assert found.outside.message == "it read index 5000 of input 'x', which has 5000 elements"
+
+
+def test_a_thread_of_a_kernel_that_leaves_its_arrays_is_told_and_goes_on():
+    made = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: 2 * x)
+    shared = "#pragma omp parallel for num_threads(3) schedule(static, 1)"
+    body = f"{shared}\nfor (int64_t i = 0; i <= n; ++i)\nout[i] = 2 * in[i];"
+    made.kernel("cpu", language="c", source=DOUBLING.format(name="f", body=body), openmp=True)
+    found = tried(made, np.arange(5.0))
+    assert found.outside.message in (
+        "it read index 5 of input 'x', which has 5 elements",
+        "it wrote index 5 of output 'y', which has 5 elements",
+    )
+    assert found.outside.at == "<C source of t::f>:10"

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcheck.checks.lengths import Group, Laws, changed, follow, partners, single_axes
+
+LINE = Group(8, frozenset({(0, 0)}))
+
+
+def outputs(*shapes: Any) -> list[Any]:
+    return [np.zeros(shape) for shape in shapes]
+
+
+def learned(made: dict[int, int], given: int) -> tuple[bool, Laws]:
+    laws = Laws([(given,)])
+    return laws.learn(LINE, {n: outputs((m,)) for n, m in made.items()}), laws
+
+
+@pytest.mark.parametrize(
+    ("law", "given"),
+    [
+        (lambda n: (n + 1) // 2, 4),
+        (lambda n: n // 2, 4),
+        (lambda n: (n - 3) // 2 + 1, 3),
+        (lambda n: n - 2, 6),
+        (lambda n: n + 4, 12),
+        (lambda n: 3 * n, 24),
+        (lambda n: 20 - n, 12),
+        (lambda n: 5, 5),
+    ],
+)
+def test_a_law_that_holds_at_four_lengths_says_the_next(law: Any, given: int) -> None:
+    known, laws = learned({n: law(n) for n in (7, 9, 11, 16)}, given)
+    assert known
+    assert laws.rule(LINE)
+    assert laws.allow((0, 0), law(13), {LINE: 13})
+    assert not laws.allow((0, 0), law(13) + 2, {LINE: 13})
+
+
+def test_what_follows_no_law_is_not_explained() -> None:
+    known, laws = learned({7: 3, 9: 1, 11: 9, 16: 2}, 4)
+    assert not known
+    assert not laws.rule(LINE)
+    assert not laws.allow((0, 0), 4, {LINE: 9})
+
+
+def test_another_number_of_outputs_or_axes_is_not_explained() -> None:
+    laws = Laws([(4,)])
+    assert not laws.learn(LINE, {7: outputs((3,), (3,))})
+    assert not laws.learn(LINE, {7: outputs((3, 1))})
+
+
+def test_two_lengths_that_one_output_is_made_of_add_up() -> None:
+    width = Group(3, frozenset({(1, 0)}))
+    laws = Laws([(6,)])  # 8 numbers, 3 weights
+    assert laws.learn(LINE, {7: outputs((5,)), 9: outputs((7,))})
+    assert laws.learn(width, {2: outputs((7,)), 4: outputs((5,))})
+    assert laws.allow((0, 0), 9, {LINE: 13, width: 5})
+    assert not laws.allow((0, 0), 12, {LINE: 13, width: 5})
+
+
+def test_an_axis_of_one_is_a_group_by_itself_and_all_are_one_together() -> None:
+    first, second, both = single_axes([(1, 4), None, (3, 1)], 4)
+    assert (first.axes, second.axes, both.axes) == ({(0, 0)}, {(2, 1)}, {(0, 0), (2, 1)})
+    assert changed([(1, 4), None, (3, 1)], {second: 5}) == [(1, 4), None, (3, 5)]
+    assert partners(second, [(1, 4), None, (3, 1)]) == [4]
+    assert single_axes([(1,)], 4) == [Group(1, frozenset({(0, 0)}))]
+
+
+def test_a_product_with_an_axis_that_grows_follows() -> None:
+    assert follow([(4,)], outputs((12,)), [(1, 4)], [(3, 4)], {1: (1, 3)}) == []
+    assert follow([(4,)], outputs((5,)), [(1, 4)], [(3, 4)], {1: (1, 3)}) == [(0, 0)]
+    assert follow([(4,)], outputs((4, 1)), [(1, 4)], [(3, 4)], {1: (1, 3)}) is None
