@@ -184,7 +184,9 @@ class Op(Handle):
                 when the kernel is first chosen, so that the op can be defined without what its kernels import
                 (`.rows:f` is a module of the same package). Then this is a plain call.
             replace: replaces a kernel of the same place, dtype and language that another file registered.
-            options: what only the language understands, such as `launch` and `scratch` of CUDA kernels.
+            options: what only the language understands, such as `launch` and `scratch` of CUDA kernels, or `dtypes` of
+                C kernels: of inputs beside the first one dtype, a tuple of those that the source tells apart, or the
+                input whose dtype it is, by name. Numba and CUDA kernels are compiled for the dtypes of each call.
 
         Raises:
             BindingError: a parameter of the kernel or of its launch names no input, output or attribute.

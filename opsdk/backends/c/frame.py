@@ -229,42 +229,64 @@ class Frame:
     def _dtype_of(self, values: Sequence[Any]) -> np.dtype[Any]:
         """Returns the dtype that chooses the function: that of the input which chose the kernel; others agree.
 
-        Those of another kind may differ where the op has an infer rule of its own, and the kernel says of which dtype
-        they are or looks that up.
+        Those that the kernel declares may differ, as may those of another kind where the op has an infer rule of its
+        own, and the source looks at dtypes.
 
         Raises:
             KernelNotFoundError: an input has another dtype than the function can expect.
         """
-        wanted = dict(self._options.dtypes)
         schema = self._opdef.schema
         deciding = schema.deciding(values)
-        named = [(decl, item) for decl, value in zip(schema.inputs, values, strict=True) for item in flat(value)]
-        first = next(((decl.name, item.dtype) for decl, item in named if item is deciding), None)
-        for decl, item in named:
-            assert first is not None
-            told, name = wanted.get(decl.name), item.dtype.name
-            if told is not None and name != told:
-                raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c kernel: input {decl.name!r} expected {told}, got {name}; cast it"
-                )
-            # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
-            is_held = item.dtype.kind == first[1].kind or self._one_shape is not None
-            if told is None and not is_held and not self._library.looks_up:
-                raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c kernel: expected a dtype declared for input {decl.name!r}, which is of "
-                    f"another kind than {first[0]!r} and which the source reads without a look at dtypes, got "
-                    f"{name}; give the kernel dtypes={{{decl.name!r}: {name!r}}}, or ask OPSDK_IS({decl.name}, …)"
-                )
-            if told is None and is_held and name != first[1].name:
-                raise KernelNotFoundError(
-                    f"{self._opdef.subject}, c kernel: input {decl.name!r} expected {first[1].name} like "
-                    f"{first[0]!r}, got {name}; cast one of them, or give the kernel dtypes={{{decl.name!r}: ...}}"
-                )
-        if first is not None:
-            self._check_gradients(*first)
-            return first[1]
-        specs = [item for spec in self._specs for item in (spec if isinstance(spec, list) else [spec]) if item]
-        return specs[0][1] if specs else np.dtype("float32")
+        named = [(decl.name, item) for decl, value in zip(schema.inputs, values, strict=True) for item in flat(value)]
+        first = next(((name, item.dtype) for name, item in named if item is deciding), None)
+        if first is None:
+            specs = [item for spec in self._specs for item in (spec if isinstance(spec, list) else [spec]) if item]
+            return specs[0][1] if specs else np.dtype("float32")
+        wanted, given = dict(self._options.dtypes), dict(named)
+        for name, item in named:
+            told = wanted.get(name)
+            if isinstance(told, tuple):
+                self._check_declared(name, told, item.dtype)
+            else:  # like another, the first unless it is declared
+                other = (told, given[told].dtype) if told in given else first
+                self._check_like(name, item.dtype, other, is_told=told is not None)
+        self._check_gradients(*first)
+        return first[1]
+
+    def _check_declared(self, name: str, told: tuple[str, ...], dtype: np.dtype[Any]) -> None:
+        """Holds an input to the dtypes that the kernel declares of it."""
+        several = " or ".join(told)
+        if dtype.name not in told:
+            raise KernelNotFoundError(
+                f"{self._opdef.subject}, c kernel: input {name!r} expected {several}, got {dtype.name}; cast it"
+            )
+        if len(told) > 1 and not self._library.looks_up:
+            raise KernelNotFoundError(
+                f"{self._opdef.subject}, c kernel: expected a source that looks at the dtype of input {name!r}, which "
+                f"dtypes= lets be {several}, got one that looks at none; ask OPSDK_IS({name}, …), or declare one dtype"
+            )
+
+    def _check_like(self, name: str, dtype: np.dtype[Any], other: tuple[str, np.dtype[Any]], *, is_told: bool) -> None:
+        """Holds an input to the dtype of another, as the kernel told or since it tells nothing of it.
+
+        In the latter case one of another kind may differ, where the source looks at dtypes.
+        """
+        subject, got = f"{self._opdef.subject}, c kernel", dtype.name
+        if is_told or dtype.kind == other[1].kind or self._one_shape is not None:
+            if got == other[1].name:
+                return
+            declare = f"give the kernel dtypes={{{name!r}: {got!r}}}, or a tuple that OPSDK_IS({name}, …) tells apart"
+            raise KernelNotFoundError(
+                f"{subject}: input {name!r} expected {other[1].name} like {other[0]!r}, got {got}; cast one of them"
+                f"{'' if is_told else f', or {declare}'}"
+            )
+        # An index beside numbers belongs to an op whose rule knows of it; a loop over elements misreads it.
+        if not self._library.looks_up:
+            raise KernelNotFoundError(
+                f"{subject}: expected a dtype declared for input {name!r}, which is of another kind than {other[0]!r} "
+                f"and which the source reads without a look at dtypes, got {got}; give the kernel "
+                f"dtypes={{{name!r}: {got!r}}}, or ask OPSDK_IS({name}, …)"
+            )
 
     def _check_gradients(self, name: str, dtype: np.dtype[Any]) -> None:
         """Checks that gradients of inputs that the function does not see have the dtype that it writes.

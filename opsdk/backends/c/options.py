@@ -30,7 +30,7 @@ class COptions:
         define: macros, as names, `NAME=value`, or a dict.
         contiguous: True gives the functions C-contiguous arrays, and copies what is not; None does so too and says on
             standard error when such a copy is large; False gives arrays as they lie, with their strides.
-        dtypes: the dtypes of inputs that do not have the first one's.
+        dtypes: the dtypes of inputs that need not have the first one's; or the input whose dtype one has.
         checks: whether the functions ask for themselves what the op's value check asks, and return a status if so.
         sizes, bound: what decides the sizes that the infer rule leaves open; one of them at most.
     """
@@ -42,7 +42,7 @@ class COptions:
     libraries: tuple[str, ...] = ()
     define: tuple[str, ...] = ()
     contiguous: bool | None = None
-    dtypes: tuple[tuple[str, str], ...] = ()
+    dtypes: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
     checks: bool = False
     sizes: SizeFunction | None = None
     bound: SizeFunction | None = None
@@ -122,14 +122,25 @@ def _literal(subject: str, name: str, value: Any) -> str:
     )
 
 
-def _dtypes(subject: str, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _dtypes(subject: str, value: Any, inputs: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...] | str], ...]:
     if not isinstance(value, Mapping):
         raise DefinitionError(f"{subject}: dtypes expected a dict from inputs to dtypes, got {value!r}")
-    for name, dtype in value.items():
+    for name in value:
         if name not in inputs:
             raise DefinitionError(f"{subject}: dtypes names {name!r}, which is no input; there are {', '.join(inputs)}")
-        try:
-            as_dtype(dtype)
-        except OpsdkError as error:
-            raise DefinitionError(f"{subject}: dtypes[{name!r}]: {error}") from error
-    return tuple((name, as_dtype(dtype).name) for name, dtype in value.items())
+    return tuple((name, _declared(subject, name, told, inputs)) for name, told in value.items())
+
+
+def _declared(subject: str, name: str, told: Any, inputs: tuple[str, ...]) -> tuple[str, ...] | str:
+    """Returns the names of the dtypes that an input may have, or of the other input whose dtype it has."""
+    if isinstance(told, str) and told in inputs and told != name:
+        return told
+    several = tuple(told) if isinstance(told, (tuple, list)) else (told,)
+    if not several or told == name:
+        raise DefinitionError(
+            f"{subject}: dtypes[{name!r}] expected a dtype, several, or the name of another input, got {told!r}"
+        )
+    try:
+        return tuple(dict.fromkeys(as_dtype(dtype).name for dtype in several))
+    except OpsdkError as error:
+        raise DefinitionError(f"{subject}: dtypes[{name!r}]: {error}") from error

@@ -17,6 +17,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import Assumed, InferFunction, broadcast, like, reduce
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef, is_mask
@@ -35,7 +36,10 @@ _LABEL = 11  # columns of a label with what stands before it
 
 @dataclass(frozen=True)
 class RowFacts:
-    """One kernel: its place and dtype, its language, and file:line, with what decides the open sizes that it fills."""
+    """One kernel: its place and dtype, its language, and file:line.
+
+    With what decides the open sizes that it fills, and the dtypes that it declares of inputs beside the first.
+    """
 
     op: str
     row: str
@@ -203,11 +207,17 @@ def _labelled(label: str, lines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _rows(opdef: OpDef) -> tuple[RowFacts, ...]:
-    return tuple(
-        RowFacts(opdef.name, str(row), f"{row.origin}, {decides}" if decides else str(row.origin))
-        for row in opdef.kernels
-        for decides in [size_function(row)]
-    )
+    return tuple(RowFacts(opdef.name, str(row), _told(row)) for row in opdef.kernels)
+
+
+def _told(kernel: Kernel) -> str:
+    return ", ".join(map(str, filter(None, [kernel.origin, size_function(kernel), _dtypes(kernel)])))
+
+
+def _dtypes(kernel: Kernel) -> str:
+    """Returns the dtypes that a kernel declares of inputs beside the first."""
+    told = kernel.options.get("dtypes", ())
+    return ", ".join(f"{name} {f'like {one}' if isinstance(one, str) else ' or '.join(one)}" for name, one in told)
 
 
 def _infer(opdef: OpDef) -> str:

@@ -26,6 +26,7 @@ from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.kernels.agreement import check_values, same_bits
+from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.kernels.watched import watch
@@ -173,7 +174,16 @@ def _can_run(session: Session, kernel: Kernel) -> bool:
 
 
 def variants(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
-    """Yields a call at the dtypes that a kernel serves; the call itself is the first of them where it is served."""
+    """Yields a call at the dtypes that a kernel serves, those that it declares of inputs beside the first among them.
+
+    The call itself is the first of them where it is served.
+    """
+    for served in _served(opdef, kernel, call):
+        yield from declared(opdef, kernel, served)
+
+
+def _served(opdef: OpDef, kernel: Kernel, call: Call) -> Iterator[Call]:
+    """Yields a call at the dtypes of its first tensor that a kernel serves, which all others are given."""
     first = opdef.schema.deciding(call.inputs)
     only = kernel.key.dtype
     if serves(opdef, kernel, call) if only is None else first is not None and first.dtype == only:

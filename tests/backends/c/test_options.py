@@ -42,7 +42,7 @@ def test_words_may_come_from_a_generator():
 
 
 def test_dtypes_are_named_as_elsewhere():
-    assert read(dtypes={"index": int}).dtypes == (("index", "int64"),)
+    assert read(dtypes={"index": int}).dtypes == (("index", ("int64",)),)
 
 
 def test_openmp_is_an_option_or_a_flag():

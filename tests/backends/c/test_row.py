@@ -344,7 +344,7 @@ def test_inputs_of_two_floating_dtypes_are_refused():
         f(np.ones(2, "float32"), np.ones(2))
     assert str(caught.value) == (
         "op 't::f', c kernel: input 'w' expected float32 like 'x', got float64; cast one of them, or give the kernel "
-        "dtypes={'w': ...}"
+        "dtypes={'w': 'float64'}, or a tuple that OPSDK_IS(w, …) tells apart"
     )
 
 
