@@ -91,3 +91,12 @@ def test_bfloat16_is_moved_as_it_stands():
     padded = padded_from_ragged(values, opsdk.to_tensor([1, 2]), width=2)
     assert (str(padded.dtype), padded.numpy().tolist()) == ("bfloat16", [[1.5, 0], [2, 0.25]])
     assert ragged_from_padded(padded, opsdk.to_tensor([1, 2]))[0].numpy().tolist() == [1.5, 2, 0.25]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32"])
+def test_lengths_may_be_any_integers(dtype):
+    x, lengths = np.arange(1.0, 7.0).reshape(3, 2), np.array([1, 0, 2], dtype)
+    values, offsets = ragged_from_padded(x, lengths)
+    assert values.tolist() == [1, 5, 6]
+    assert offsets.tolist() == [0, 1, 1, 3]
+    assert padded_from_ragged(values, lengths, width=2).tolist() == [[1, 0], [0, 0], [5, 6]]

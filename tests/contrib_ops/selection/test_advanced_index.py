@@ -152,11 +152,11 @@ def test_a_cotangent_of_another_shape_is_refused_before_a_kernel_reads_beyond_it
         advanced_index.grad([None, ROWS], np.ones((2, 2, 4)), x_spec=spec)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16", "uint32", "uint64"])
-def test_positions_may_be_integers_of_any_width(dtype):
-    x, rows = np.arange(12.0).reshape(3, 4), np.array([2, 0, 2, 1], dtype)
-    given = opsdk.to_tensor(x, stop_gradient=False)
-    y = advanced_index(given, [rows])
-    np.testing.assert_array_equal(y.numpy(), x[[2, 0, 2, 1]])
-    y.sum().backward()
-    np.testing.assert_array_equal(given.grad.numpy()[:, 0], [1, 1, 2])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_positions_may_be_any_integers(dtype):
+    rows = np.array([[1, 0], [0, 1], [1, 1]])
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    y = advanced_index(x, [rows.astype(dtype)])
+    np.testing.assert_array_equal(y.numpy(), X[rows])
+    opsdk.sum(y).backward()
+    np.testing.assert_array_equal(x.grad.numpy()[:, 0, 0], [2, 4])
