@@ -1,8 +1,14 @@
 /* ragged_from_padded and padded_from_ragged: rows are moved as they are, whatever they hold. */
 
-/* A length, which is int32 or int64. */
+/* A length, which is of any integers. */
 static int64_t length_of(const DLTensor *lengths, int64_t i) {
-  return OPSDK_IS(lengths, kDLInt, 32) ? OPSDK_DATA(const int32_t, lengths)[i] : OPSDK_DATA(const int64_t, lengths)[i];
+  const int is_signed = lengths->dtype.code == kDLInt;
+  switch (lengths->dtype.bits) {
+    case 8: return is_signed ? OPSDK_DATA(const int8_t, lengths)[i] : OPSDK_DATA(const uint8_t, lengths)[i];
+    case 16: return is_signed ? OPSDK_DATA(const int16_t, lengths)[i] : OPSDK_DATA(const uint16_t, lengths)[i];
+    case 32: return is_signed ? OPSDK_DATA(const int32_t, lengths)[i] : (int64_t)OPSDK_DATA(const uint32_t, lengths)[i];
+    default: return OPSDK_DATA(const int64_t, lengths)[i];
+  }
 }
 
 /* How many bytes all elements at one position of a row have. */

@@ -91,3 +91,14 @@ def test_bfloat16_is_moved_as_it_stands():
     padded = padded_from_ragged(values, opsdk.to_tensor([1, 2]), width=2)
     assert (str(padded.dtype), padded.numpy().tolist()) == ("bfloat16", [[1.5, 0], [2, 0.25]])
     assert ragged_from_padded(padded, opsdk.to_tensor([1, 2]))[0].numpy().tolist() == [1.5, 2, 0.25]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_c_kernels_take_lengths_of_every_integer(dtype):
+    pytest.importorskip("cffi")
+    lengths, x = np.array([1, 0, 2], dtype), np.arange(6.0).reshape(3, 2)
+    for op, given, attrs in ((ragged_from_padded, x, {}), (padded_from_ragged, np.arange(3.0), {"width": 2})):
+        kernel = next(k for k in op.opdef.kernels if k.language == "c" and k.key.dtype == "float64")
+        expected = launch(op.opdef, op.opdef.kernels.reference(), [given, lengths], attrs)
+        made = launch(op.opdef, kernel, [given, lengths], attrs)
+        assert [item.tolist() for item in made] == [item.tolist() for item in expected]
