@@ -59,7 +59,7 @@ def _is_wanted(unit: Unit, options: argparse.Namespace) -> bool:
 
 def _is_open(mutant: Mutant, records: Records, options: argparse.Namespace) -> bool:
     known = records.of(mutant)
-    return known is None or known.verdict in (options.again or [])
+    return known is None or bool({known.verdict, page.part_of(known, page.reasons())} & set(options.again or []))
 
 
 def _judge_all(waiting: list[Mutant], records: Records, options: argparse.Namespace) -> None:
@@ -101,7 +101,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--jobs", type=int, default=2, help="how many are judged at a time")
     made.add_argument("--minutes", type=float, default=60.0, help="after which no other mutant is begun")
     made.add_argument("--results", type=Path, default=Path("kernel_mutation.jsonl"), help="file that results go on in")
-    made.add_argument("--again", nargs="*", metavar="VERDICT", help="judge those again that survived, or are broken")
+    made.add_argument(
+        "--again",
+        nargs="*",
+        choices=("survived", "missed", "broken"),
+        help="judge these again; missed ones lack a reason",
+    )
     made.add_argument("--quick", action="store_true", help="ask the first stage alone; the rest with --again survived")
     made.add_argument("--list", action="store_true", help="print the mutants and judge none")
     made.add_argument("--out", type=Path, help="file for the page")

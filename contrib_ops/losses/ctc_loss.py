@@ -196,7 +196,7 @@ def ctc_terms_samples(rng):
     yield sample(3, [[0, 2, 7], [1, 7, 7]], [3, 2], [2, 1], "the last class is blank; padding of no class", blank=3)
     yield sample(2, [[1, 2], [1, 1]], [2, 2], [2, 2], "a target that cannot be reached", classes=3)
     yield sample(2, [[1], [2]], [2, 0], [0, 0], "no labels, and no steps either")
-    yield sample(7, [[1, 2, 1, 2, 2]], [7], [5], "more states than a vector", classes=3)
+    yield sample(7, [[1, 2, 2, 1, 2]], [7], [5], "more states than a vector", classes=3)
     steps, labels = -0.04 + 0.01 * rng.normal(size=(36, 1, 3)), np.array([[1, 2] * 9])
     yield opsdk.Sample(steps, labels, np.array([36]), np.array([18]), reason="forward variables outgrow 2⁶⁴")
     yield sample(3, [[1, 200]], [3], [2], "labels without a sign", classes=201, kinds=("uint8", "int8", "uint16"))

@@ -1,13 +1,13 @@
 /* ragged_from_padded and padded_from_ragged: rows are moved as they are, whatever they hold. */
 
-/* A length, which is of any integers. */
-static int64_t length_of(const DLTensor *lengths, int64_t i) {
-  const int is_signed = lengths->dtype.code == kDLInt;
-  switch (lengths->dtype.bits) {
-    case 8: return is_signed ? OPSDK_DATA(const int8_t, lengths)[i] : OPSDK_DATA(const uint8_t, lengths)[i];
-    case 16: return is_signed ? OPSDK_DATA(const int16_t, lengths)[i] : OPSDK_DATA(const uint16_t, lengths)[i];
-    case 32: return is_signed ? OPSDK_DATA(const int32_t, lengths)[i] : (int64_t)OPSDK_DATA(const uint32_t, lengths)[i];
-    default: return OPSDK_DATA(const int64_t, lengths)[i];
+/* Element i of any integers. */
+static int64_t integer(const DLTensor *x, int64_t i) {
+  const int is_signed = x->dtype.code == kDLInt;
+  switch (x->dtype.bits) {
+    case 8: return is_signed ? OPSDK_DATA(const int8_t, x)[i] : OPSDK_DATA(const uint8_t, x)[i];
+    case 16: return is_signed ? OPSDK_DATA(const int16_t, x)[i] : OPSDK_DATA(const uint16_t, x)[i];
+    case 32: return is_signed ? OPSDK_DATA(const int32_t, x)[i] : (int64_t)OPSDK_DATA(const uint32_t, x)[i];
+    default: return OPSDK_DATA(const int64_t, x)[i];
   }
 }
 
@@ -22,7 +22,7 @@ static int32_t cut(const DLTensor *x, const DLTensor *lengths, DLTensor *values,
   const int64_t rows = x->shape[0], item = bytes_after(x, 2);
   int64_t filled = 0;
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t length = length_of(lengths, i);
+    const int64_t length = integer(lengths, i);
     OPSDK_DATA(int64_t, offsets)[i] = filled;
     memcpy(OPSDK_DATA(char, values) + filled * item, OPSDK_DATA(const char, x) + i * x->shape[1] * item, length * item);
     filled += length;
@@ -35,7 +35,7 @@ static int32_t pad(const DLTensor *values, const DLTensor *lengths, DLTensor *x)
   const int64_t rows = x->shape[0], width = x->shape[1], item = bytes_after(x, 2);
   const char *next = OPSDK_DATA(const char, values);
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t length = length_of(lengths, i) * item;
+    const int64_t length = integer(lengths, i) * item;
     char *row = OPSDK_DATA(char, x) + i * width * item;
     memcpy(row, next, length);
     memset(row + length, 0, width * item - length);

@@ -96,6 +96,7 @@ def advanced_index_samples(rng):
     yield opsdk.Sample(x, [rng.integers(-3, 3, (2, 3)), rows[:3]], reason="of two axes, positions in rows")
     yield opsdk.Sample(x, [rows, None, rows.astype("int32")], reason="a whole axis between, int32")
     yield opsdk.Sample(x, [rows[:3], rows[:3], np.array(-1)], reason="of all axes, from the end")
+    yield opsdk.Sample(x[:, :2, 0], [rows], reason="blocks of two")
     yield opsdk.Sample(x, [None, None], reason="no positions")
     yield opsdk.Sample(x, [], reason="no indices")
     yield opsdk.Sample(rng.normal(size=(2, 0)), [rows[:2] // 2, rows[:0].reshape(0, 1)], reason="nothing taken")

@@ -304,9 +304,16 @@ def chain_samples(rng):
     yield opsdk.Sample(*drawn(rng, 0, 2, 2), np.zeros(0, int), reason="no sequences")
 
 
+def ruled_out(rng):
+    emissions, transitions, start, end = drawn(rng, 2, 3, 3)
+    transitions[:, 1] = start[1] = -np.inf
+    return emissions, transitions, start, end, np.array([3, 2])
+
+
 @viterbi.samples
 def viterbi_samples(rng):
     yield from chain_samples(rng)
+    yield opsdk.Sample(*ruled_out(rng), reason="no step leads to a tag")
     rows, turns = [[0.0, 2, 1], [3, 0.5, 0], [0, 2.5, 1]], [[0.0, 5, 0], [5, 0, 0], [0, 0, 5]]
     yield opsdk.Sample(np.array([rows]), np.array(turns), *np.zeros((2, 3)), np.array([3]), reason="a path that turns")
 
@@ -317,6 +324,8 @@ def crf_samples(rng):
         emissions, *scores = sample.inputs
         tags = rng.integers(0, emissions.shape[2], emissions.shape[:2])
         yield opsdk.Sample(emissions, tags, *scores, reason=sample.reason)
+    emissions, *scores = ruled_out(rng)
+    yield opsdk.Sample(emissions, np.array([[0, 2, 0], [2, 2, 0]]), *scores, reason="no step leads to a tag")
 
 
 @viterbi.bench

@@ -127,6 +127,7 @@ def spline_samples(rng):
     for boundary in ("natural", "clamped", "not-a-knot"):
         yield opsdk.Sample(knots, rng.normal(size=(2, 5)), x, boundary=boundary, reason=f"{boundary}, also outside")
     yield opsdk.Sample(knots, rng.normal(size=5), x, order=2, boundary="clamped", reason="one curve, how it bends")
+    yield opsdk.Sample(knots, rng.normal(size=5), x, order=4, reason="how the third derivative changes: not at all")
     yield opsdk.Sample(knots, rng.normal(size=(2, 5)), x, mode="linear", reason="straight lines")
     yield opsdk.Sample(knots[:2], rng.normal(size=2), x, reason="two knots: a line")
     yield opsdk.Sample(knots, rng.normal(size=5), x[:0], reason="nothing asked for")

@@ -308,6 +308,22 @@ def test_what_was_judged_is_remembered_for_the_text_that_it_was(tmp_path):
     assert records.of(replace(mutant, unit=unit(C + "\n", "mean", "c"))) is None
 
 
+def test_what_was_judged_is_judged_again_where_that_is_asked_for(tmp_path, monkeypatch):
+    first, second, third, *_ = edit.mutants(unit(C, "mean", "c"), c_edits.edits(C, "mean"))
+    records = Records(tmp_path / "results.jsonl")
+    for mutant, verdict in ((first, "survived"), (second, "survived"), (third, "caught")):
+        records.add(replace(RESULT, id=mutant.id, digest=mutant.unit.digest, verdict=verdict))
+    monkeypatch.setattr(page, "reasons", lambda: {second.id: "it has no effect"})
+
+    def judged(*again):
+        options = command.parser().parse_args(["--again", *again])
+        return [command._is_open(mutant, records, options) for mutant in (first, second, third)]
+
+    assert judged() == [False, False, False]
+    assert judged("survived") == [True, True, False]
+    assert judged("missed") == [True, False, False]
+
+
 def test_mutants_come_in_turns():
     assert list(in_turns([["a", "b", "c"], [], ["d"]])) == ["a", "d", "b", "c"]
 

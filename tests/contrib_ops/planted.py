@@ -29,8 +29,8 @@ def find_and_end(case, *given, **beside):
         raise Found(next(iter(case.session.findings.values())).id)
 
 
-def in_python(opdef, kernel):
-    """Returns a kernel in place of its dispatcher."""
+def in_python(opdef, kernel, *, is_checked):
+    """Returns a kernel in place of its dispatcher; Python checks indices in any case."""
     return uncompiled(getattr(kernel.source, "py_func", kernel.source), {})
 
 

@@ -150,3 +150,13 @@ def test_a_cotangent_of_another_shape_is_refused_before_a_kernel_reads_beyond_it
     spec = opsdk.TensorSpec(X.shape, X.dtype)
     with pytest.raises(InputValueError, match=r"dy expected shape \(2, 3, 4\), got \(2, 2, 4\)"):
         advanced_index.grad([None, ROWS], np.ones((2, 2, 4)), x_spec=spec)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"])
+def test_positions_may_be_any_integers(dtype):
+    rows = np.array([[1, 0], [0, 1], [1, 1]])
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    y = advanced_index(x, [rows.astype(dtype)])
+    np.testing.assert_array_equal(y.numpy(), X[rows])
+    opsdk.sum(y).backward()
+    np.testing.assert_array_equal(x.grad.numpy()[:, 0, 0], [2, 4])
