@@ -29,6 +29,7 @@ from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
+from opsdk.verify.kernels.threads import check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
@@ -194,10 +195,11 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         _choose(session, are_given=samples is not None)
     with _whole(session), session.spending("value"):  # residuals are compared as outputs are
         check_rows(session)
-        if not is_last:
+        if not (is_last or session.is_quick or session.has("bounds")):
             check_branches(session)
-            if not (session.findings or session.is_quick):
+            if not session.findings:
                 check_elsewhere(session)
+                check_threads(session)
                 check_coverage(session)
     session.drop_doubtful_calls()
 
