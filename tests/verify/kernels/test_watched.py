@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.backends.c.language import CffiC
 from opsdk.backends.call.language import Fault, NotWatchedError
 from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Session
@@ -15,7 +17,7 @@ numba = pytest.importorskip("numba")
 
 
 def checked(op, *inputs, **options):
-    session = Session(op.opdef, [], 0, 1500, **{"thorough": True, **options})
+    session = Session(op.opdef, [], 0, 1500, **{"level": "thorough", **options})
     session.calls = [Call([array], {}) for array in inputs or [np.arange(1.0, 8)]]
     check_rows(session)
     return session
@@ -64,7 +66,7 @@ def test_what_could_not_be_watched_is_said_and_has_not_passed(watching):
     assert "undefined" not in session.lines["cpu,float64,c"].checks
 
 
-@pytest.mark.parametrize(("options", "calls"), [({}, 1), ({"thorough": False}, 0), ({"rows": ("numba",)}, 0)])
+@pytest.mark.parametrize(("options", "calls"), [({}, 1), ({"level": "default"}, 0), ({"rows": ("numba",)}, 0)])
 def test_it_runs_where_it_is_asked_for(watching, options, calls):
     given = watching()
     session = checked(doubling(GOOD), **options)
@@ -75,7 +77,8 @@ def test_it_runs_where_it_is_asked_for(watching, options, calls):
 
 def test_a_kernel_that_leaves_memory_of_its_own_is_not_run_in_this_process():
     keeps = "volatile double *kept = malloc(n * sizeof *kept);\nfor (int64_t i = 0; i <= n; ++i)\nkept[i] = 1;"
-    session = checked(doubling(f"{GOOD}\n{keeps}"), np.ones(6))  # malloc has room for 7
+    made = doubling(f"{GOOD}\n{keeps}")
+    session = checked(made, np.ones(6))  # malloc has room for 7
     told = [text for text in session.skipped if " has no " in text]
     if told:
         pytest.skip(told[0])
@@ -83,6 +86,13 @@ def test_a_kernel_that_leaves_memory_of_its_own_is_not_run_in_this_process():
     assert (finding.check, finding.at) == ("bounds", "<C source of t::f>:11")
     assert "stay inside its memory at sample (float64(6,)), it wrote byte 48 of memory of 48 bytes" in finding.message
     assert "runs" not in session.lines["cpu,float64,c"].checks
+
+
+def test_nothing_else_runs_a_kernel_that_leaves_its_memory(watching, monkeypatch):
+    watching(Fault(0, "bounds", "it wrote byte 48 of memory of 48 bytes", "f.c:7"))
+    monkeypatch.setattr(CffiC, "launch_into", lambda *_: pytest.fail("it ran"))
+    report = opsdk.verify(doubling(GOOD), samples=[opsdk.Sample(np.ones(6))], level="thorough")
+    assert [finding.check for finding in report.findings] == ["bounds"]
 
 
 def test_an_overflow_that_no_number_shows_is_found_by_its_line():
@@ -105,8 +115,16 @@ def test_a_race_of_a_numba_kernel_is_found_in_every_run():
         for i in numba.prange(2 * x.size):
             y[i // 2] += x[i % x.size]
 
-    session = Session(op.opdef, [], 0, 1500, thorough=True)
+    session = Session(op.opdef, [], 0, 1500, level="thorough")
     assert watch([session.case([*op.opdef.kernels][-1], Call([np.arange(1.0, 8)], {}))]) == ("bounds", "race")
     (finding,) = session.findings.values()
     assert finding.id == "t::f[cpu,float64,numba]::race"
     assert "steps 0 and 1 of the parallel loop both write y[0], of shape (7,)" in finding.message
+
+
+@pytest.mark.parametrize("level", ["thorough", "default"])
+def test_calls_of_other_sizes_are_watched_too(watching, level):
+    given = watching()
+    session = Session(doubling(GOOD).opdef, [Call([np.arange(1.0, 8)], {})], 0, 1500, level=level)
+    check_elsewhere(session)
+    assert ({inputs[0].size for inputs, _ in given} - {7} != set()) == (level == "thorough")
