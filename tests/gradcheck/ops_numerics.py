@@ -144,8 +144,13 @@ def cumulative_product(x: Any) -> Any:
 
 
 def cumulative_product_vjp(i: Any, o: Any, c: Any) -> Any:
-    (x,), (y,), (dy,) = i, o, c
-    return (np.cumsum((dy * y)[..., ::-1], axis=-1)[..., ::-1] / x,)
+    (x,), (dy,) = i, c
+    gradient = np.zeros_like(x)
+    for k in range(x.shape[-1]):  # without a division, which gives nothing at a zero
+        others = x.copy()
+        others[..., k] = 1.0
+        gradient[..., k] = (dy * np.cumprod(others, axis=-1))[..., k:].sum(axis=-1)
+    return (gradient,)
 
 
 def distances(x: Any, y: Any) -> Any:

@@ -17,12 +17,14 @@ from opsdk.backends.call.language import language_of
 from opsdk.core.errors import OpsdkError
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
+from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import copies, flat, is_float, is_inexact
 from opsdk.verify.inputs.further import further_calls
 from opsdk.verify.kernels.agreement import check_values, measure
 from opsdk.verify.kernels.launch import plan_of, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.kernels.rows import variants
+from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Case, Session, said
 
 # Values at which it overflows, or not, how a formula is written; further down they count.
@@ -44,6 +46,7 @@ def check_elsewhere(session: Session) -> None:
     if opdef.schema.namespace == "opsdk" or reference is None or not (others or is_by_hand):
         return
     refused = tried = 0
+    ran: dict[Kernel, list[Case]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
@@ -55,7 +58,11 @@ def check_elsewhere(session: Session) -> None:
             for kernel in others:
                 variant = next(variants(opdef, kernel, call), None)
                 if variant is not None:
-                    _check(session.case(kernel, variant), truth if variant is call else None)
+                    case = session.case(kernel, variant)
+                    _check(case, truth if variant is call else None)
+                    ran.setdefault(kernel, []).append(case)
+    for cases in ran.values() if session.thorough and not session.has("bounds", "runs") else ():
+        watch(cases)
     if refused:
         session.skipped[f"{opdef.name}: the reference refused {refused} of {tried} calls of other sizes and values"] = (
             None

@@ -1,49 +1,132 @@
-"""Positions that the reference refuses and a compiled kernel takes: it would read memory that is not its own."""
+"""Calls that the reference refuses and a compiled kernel takes: it would read memory that is not its own.
+
+Positions outside of what they point into, and arrays whose axes are shorter than those of others. No such call is made
+of the compiled kernel itself: the Python text of a Numba kernel shows what it reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import language_of
+from opsdk.backends.call.one_shape import one_shape
 from opsdk.define.call import complete_attrs
-from opsdk.verify.inputs.calls import Call
+from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.opdef import OpDef
+from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, refill
 from opsdk.verify.inputs.domains import domain_of, ruled
+from opsdk.verify.inputs.sizes import bases
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Session
 
 
 def tell_unrefused(session: Session) -> None:
-    """Warns of an input that holds positions of another, as `domain=` says, which no check holds a call to.
+    """Warns of calls that nothing refuses before a compiled kernel runs, which would leave its arrays there.
 
-    That is tried: with a position outside, the reference raises, and the op's check, which alone is asked before a
-    compiled kernel runs, says nothing.
+    That is tried: the reference raises, while infer rule and check, which are asked before, say nothing. Of inputs that
+    hold positions, as `domain=` says, one outside is tried, and of every array axes that are shorter than they were.
     """
     opdef = session.opdef
-    languages = dict.fromkeys(
-        kernel.language
-        for kernel in opdef.kernels
-        if not (language_of(kernel).reads_python or language_of(kernel).is_derived or kernel.options.get("checks"))
-    )
-    if not languages or opdef.gradient_of is not None:
+    kernels = [opdef.kernels.loaded(kernel) for kernel in opdef.kernels if _is_unchecked(kernel)]
+    if not kernels or opdef.gradient_of is not None:
         return
-    for name, other, call in _outside(session):
-        attrs = complete_attrs(opdef, call.attrs)
-        try:
-            if opdef.check is not None:
-                opdef.check(call.inputs, attrs)
-        except Exception:  # refused, in whatever words
-            continue
-        try:
-            results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
-        except Exception:
-            session.warn(
-                f"{opdef.name}: a position in {name!r} outside of {other!r} is refused by the reference, and by "
-                f"nothing before its {' or '.join(languages)} kernel runs, which may read beyond its arrays; refuse it "
-                f"in @{opdef.schema.name}.check"
-            )
+    told: set[str] = set()  # one shape of each input is enough
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what NumPy says of such calls is not asked
+        for name, other, call in _outside(session):
+            if not _is_refused(opdef, call) and not _is_taken(opdef, call):
+                session.warn(
+                    f"{opdef.name}: a position in {name!r} outside of {other!r} is {_nowhere(kernels)}, which may read "
+                    f"beyond its arrays; refuse it in @{opdef.schema.name}.check"
+                )
+        for name, shapes, call in _shortened(session):
+            said = "" if name in told or _is_refused(opdef, call) else _harm(opdef.whole, kernels, call)
+            if said:
+                told.add(name)
+                where = f"@{opdef.schema.name}.infer or @{opdef.schema.name}.check"
+                session.warn(f"{opdef.name}: {shapes} is {said}; refuse it in {where}")
+
+
+def _is_unchecked(kernel: Kernel) -> bool:
+    """Whether a kernel is an author's compiled code, which does not ask for itself what a check asks."""
+    language = language_of(kernel)
+    return not (language.reads_python or language.is_derived or kernel.options.get("checks"))
+
+
+def _nowhere(kernels: Iterable[Kernel]) -> str:
+    languages = " or ".join(dict.fromkeys(kernel.language for kernel in kernels))
+    return f"refused by the reference, and by nothing before its {languages} kernel runs"
+
+
+def _is_refused(opdef: OpDef, call: Call) -> bool:
+    """Whether a call is refused before a compiled kernel runs, in whatever words."""
+    attrs, shaped = complete_attrs(opdef, call.attrs), one_shape(opdef)
+    try:
+        infer(opdef, call.inputs, attrs)
+        if shaped is not None:
+            shaped(call.inputs)
+        if opdef.check is not None:
+            opdef.check(call.inputs, attrs)
+    except Exception:
+        return True
+    return False
+
+
+def _is_taken(opdef: OpDef, call: Call) -> bool:
+    """Whether the reference takes a call, and gives what the infer rule says."""
+    try:
+        results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
+    except Exception:
+        return False
+    return True
+
+
+def _harm(opdef: OpDef, kernels: Sequence[Kernel], call: Call) -> str:
+    """Returns what is to be said of a call that nothing refused; nothing where no kernel leaves its arrays at it."""
+    leaving = {kernel: _leaves(opdef, kernel, call) for kernel in kernels}
+    sure = [kernel for kernel, leaves in leaving.items() if leaves]
+    if _is_taken(opdef, call):
+        return f"taken by the reference, while its {sure[0].language} kernel reads beyond its arrays" if sure else ""
+    if sure:
+        return f"{_nowhere(sure)}, which reads beyond its arrays"
+    unknown = [kernel for kernel, leaves in leaving.items() if leaves is None]
+    return f"{_nowhere(unknown)}, which may read beyond its arrays" if unknown else ""
+
+
+def _leaves(opdef: OpDef, kernel: Kernel, call: Call) -> bool | None:
+    """Whether the Python text of a kernel leaves its arrays; None where it has none that could be run."""
+    attrs = complete_attrs(opdef, call.attrs)
+    try:
+        made = language_of(kernel).trial(opdef, kernel, copies(call.inputs), attrs, 0)
+    except IndexError:
+        return True
+    except Exception:  # raised compiled too
+        return False
+    return None if made is None else False
+
+
+def _shortened(session: Session) -> Iterator[tuple[str, str, Call]]:
+    """Yields calls with an axis of one array one shorter, or of length 1; of which input, and its shape in words.
+
+    What positions point into is left out: it is the position that has to be refused there.
+    """
+    opdef, names = session.opdef, session.opdef.schema.input_names
+    pointed = {other for i in ruled(opdef) for other in domain_of(opdef, names[i]).of}
+    for call in bases(session.calls):
+        arrays, called = flat(call.inputs), flat_names(names, call.inputs)
+        for k, (name, array) in enumerate(zip(called, arrays, strict=True)):
+            beside = ", ".join(f"{n!r} of {a.shape}" for n, a in zip(called, arrays, strict=True) if n != name)
+            for axis, length in enumerate(array.shape if name.partition("[")[0] not in pointed else ()):
+                for new in dict.fromkeys((length - 1, 1)) if length > 1 else ():
+                    short = np.ascontiguousarray(np.take(array, range(new), axis))
+                    inputs = refill(call.inputs, [*arrays[:k], short, *arrays[k + 1 :]])
+                    shapes = f"{name!r} of {short.shape}{beside and f' beside {beside}'}"
+                    yield name.partition("[")[0], shapes, replace(call, inputs=inputs)
 
 
 def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:

@@ -23,7 +23,7 @@ _EXPECTED = {
 
 
 def watch(cases: Sequence[Case]) -> tuple[str, ...] | None:
-    """Runs a kernel that can be watched on calls, which are its cases, before it runs anywhere else.
+    """Runs a kernel that can be watched on calls, which are its cases.
 
     Returns:
         What was looked at; None where the kernel leaves its memory.

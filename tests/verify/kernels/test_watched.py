@@ -6,6 +6,7 @@ import pytest
 from opsdk.backends.c.language import CffiC
 from opsdk.backends.call.language import Fault, NotWatchedError
 from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Session
@@ -110,3 +111,11 @@ def test_a_race_of_a_numba_kernel_is_found_in_every_run():
     (finding,) = session.findings.values()
     assert finding.id == "t::f[cpu,float64,numba]::race"
     assert "steps 0 and 1 of the parallel loop both write y[0], of shape (7,)" in finding.message
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+def test_calls_of_other_sizes_are_watched_too(watching, thorough):
+    given = watching()
+    session = Session(doubling(GOOD).opdef, [Call([np.arange(1.0, 8)], {})], 0, 1500, thorough=thorough)
+    check_elsewhere(session)
+    assert ({inputs[0].size for inputs, _ in given} - {7} != set()) == thorough
