@@ -126,7 +126,9 @@ def spline_samples(rng):
     x = np.array([-1.5, -0.9, 0.0, 0.5, 0.55, 1.7, 2.5])
     for boundary in ("natural", "clamped", "not-a-knot"):
         yield opsdk.Sample(knots, rng.normal(size=(2, 5)), x, boundary=boundary, reason=f"{boundary}, also outside")
+    yield opsdk.Sample(knots, rng.normal(size=5), x, order=1, reason="one curve, its slope")
     yield opsdk.Sample(knots, rng.normal(size=5), x, order=2, boundary="clamped", reason="one curve, how it bends")
+    yield opsdk.Sample(knots, rng.normal(size=5), x, order=3, reason="one curve, in steps")
     yield opsdk.Sample(knots, rng.normal(size=5), x, order=4, reason="how the third derivative changes: not at all")
     yield opsdk.Sample(knots, rng.normal(size=(2, 5)), x, mode="linear", reason="straight lines")
     yield opsdk.Sample(knots[:2], rng.normal(size=2), x, reason="two knots: a line")

@@ -29,6 +29,7 @@ from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
+from opsdk.verify.kernels.threads import check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.parity import check_runtimes, check_second_order
@@ -190,10 +191,11 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
     with _whole(session):  # residuals are compared as outputs are
         check_rows(session)
-        if not is_last:
+        if not is_last and not session.has("bounds"):
             check_branches(session)
             if not session.findings:
                 check_elsewhere(session)
+                check_threads(session)
                 check_coverage(session)
     session.drop_doubtful_calls()
 

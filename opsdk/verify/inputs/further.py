@@ -15,16 +15,19 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, flat, refill
 from opsdk.verify.inputs.patterns import patterned
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, derive, forward_of
-from opsdk.verify.inputs.sizes import bases, lengths_beyond, resized_calls
+from opsdk.verify.inputs.sizes import bases, lengths_beyond, lengths_of, resized, resized_calls
 from opsdk.verify.inputs.thresholds import numbers_of
 
+_LONG = 2051  # elements of an axis, for threads to meet
+_NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
 _VALUES = (
-    *("every value twice", "all equal", "whole numbers", "zeros", "in tens", "great", "one nan", "one inf"),
+    *("every value twice", "all equal", "whole numbers", "zeros", "in tens", "great", _NAN, "one inf"),
     *("every other one", "none"),
 )
 
 
+INTEGERS = "integers of"  # how the reason of such a call begins
 _INTEGERS = ("int32", "int64", "int16", "uint8")
 
 
@@ -40,6 +43,20 @@ def further_calls(opdef: OpDef, calls: Sequence[Call], seed: int, kernels: Itera
     return _further(opdef, calls, lengths_beyond(numbers_of(opdef, kernels)), np.random.default_rng([seed, 29]))
 
 
+def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int) -> list[Call]:
+    """Returns calls of an op that is no gradient with one axis that is long, each; of a gradient op what fits them."""
+    rng = np.random.default_rng([seed, 33])
+    forward = forward_of(opdef)
+    if forward is not None:
+        try:
+            calls = calls_of(forward, None, seed)
+        except UnusableSamplesError:  # the forward's own report says so
+            return []
+        return list(derive(forward, long_calls(forward, calls, seed), rng))
+    made = [(call, {old: _LONG}) for call in bases(calls)[:1] for old in lengths_of(call)[:2]]
+    return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
+
+
 def _further(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np.random.Generator) -> list[Call]:
     forward = forward_of(opdef)
     if forward is None:
@@ -51,6 +68,8 @@ def _further(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np
     found = _further(forward, own, beyond, rng)
     if forward.gradient_of is None:
         found += [made for call in bases(own) for reason in _VALUES for made in patterned(forward, call, reason)]
+        for i in range(count) if (count := len(forward.schema.inputs)) > 1 else ():  # one of them may refuse nan
+            found += [made for call in bases(own)[:1] for made in patterned(forward, call, _NAN, [i])]
     return list(derive(forward, found, rng))
 
 
@@ -64,4 +83,4 @@ def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
             changes = any(new.dtype != old.dtype for new, old in zip(cast, integers, strict=True))
             if changes and all(map(np.array_equal, cast, integers)):
                 inputs = refill(call.inputs, [of.get(id(array), array) for array in flat(call.inputs)])
-                yield replace(call, inputs=inputs, reason=f"integers of {name}", declared=False, extra=True)
+                yield replace(call, inputs=inputs, reason=f"{INTEGERS} {name}", declared=False, extra=True)

@@ -52,7 +52,15 @@ def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
     """Yields the calls that a check makes, as far as the reference takes them."""
     opdef = session.opdef
     yield from session.calls
-    varied = [made for call in bases(session.calls) for reason in PATTERNS for made in patterned(opdef, call, reason)]
+    count = len(opdef.schema.inputs)
+    chosen = [list(range(count)), *([i] for i in range(count))]
+    varied = [
+        made
+        for call in bases(session.calls)
+        for reason in PATTERNS
+        for positions in chosen
+        for made in patterned(opdef, call, reason, positions)
+    ]
     for call in [*further_calls(opdef, session.calls, session.seed, kernels), *(() if opdef.gradient_of else varied)]:
         try:
             launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)

@@ -93,6 +93,16 @@ def test_a_kernel_that_takes_nan_for_a_number_is_found(define):
     assert "at x[1, 2] = nan: this kernel gives 0, the reference gives nan" in finding.message
 
 
+def test_nan_that_a_matrix_of_the_reference_spreads_is_not_asked_of_a_kernel(define):
+    def kernel(x, y):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = 2 * x[i, j]
+
+    report = opsdk.verify(rows_of(define, lambda x: x @ (2 * np.eye(x.shape[1], dtype=x.dtype)), kernel))
+    assert report.verdict == "pass", str(report)
+
+
 def test_blocks_that_no_sample_fills_are_found(define):
     def kernel(x, y):
         for i in range(x.shape[0]):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.backends.c.language import CffiC
 from opsdk.backends.call.language import Fault, NotWatchedError
 from opsdk.verify.inputs.calls import Call
@@ -76,7 +77,8 @@ def test_it_runs_where_it_is_asked_for(watching, options, calls):
 
 def test_a_kernel_that_leaves_memory_of_its_own_is_not_run_in_this_process():
     keeps = "volatile double *kept = malloc(n * sizeof *kept);\nfor (int64_t i = 0; i <= n; ++i)\nkept[i] = 1;"
-    session = checked(doubling(f"{GOOD}\n{keeps}"), np.ones(6))  # malloc has room for 7
+    made = doubling(f"{GOOD}\n{keeps}")
+    session = checked(made, np.ones(6))  # malloc has room for 7
     told = [text for text in session.skipped if " has no " in text]
     if told:
         pytest.skip(told[0])
@@ -84,6 +86,13 @@ def test_a_kernel_that_leaves_memory_of_its_own_is_not_run_in_this_process():
     assert (finding.check, finding.at) == ("bounds", "<C source of t::f>:11")
     assert "stay inside its memory at sample (float64(6,)), it wrote byte 48 of memory of 48 bytes" in finding.message
     assert "runs" not in session.lines["cpu,float64,c"].checks
+
+
+def test_nothing_else_runs_a_kernel_that_leaves_its_memory(watching, monkeypatch):
+    watching(Fault(0, "bounds", "it wrote byte 48 of memory of 48 bytes", "f.c:7"))
+    monkeypatch.setattr(CffiC, "launch_into", lambda *_: pytest.fail("it ran"))
+    report = opsdk.verify(doubling(GOOD), samples=[opsdk.Sample(np.ones(6))], thorough=True)
+    assert [finding.check for finding in report.findings] == ["bounds"]
 
 
 def test_an_overflow_that_no_number_shows_is_found_by_its_line():
