@@ -37,6 +37,7 @@ from gradcheck.model.protocol import (
     read_positions,
     read_reasons,
 )
+from gradcheck.model.recall import one_judgement
 from gradcheck.numeric.hidden import hidden_eps
 from gradcheck.report import Finding, Report, Tally, Verdict
 
@@ -163,7 +164,7 @@ def check(
     allowance = Budget.read(budget)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise UsageError(f"seed: expected an integer >= 0, got {seed!r}; pass any such number")
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with np.errstate(all="ignore"), warnings.catch_warnings(), one_judgement():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             report = _run(subject, values, kinds, int(seed), allowance, tracer)

@@ -72,7 +72,7 @@ def _judge_all(waiting: list[Mutant], records: Records, options: argparse.Namesp
 
     def work(folder: Path) -> None:
         folder.mkdir()
-        with Judge(folder, limits, is_quick=options.quick) as judge:
+        with Judge(folder, limits, options.depth) as judge:
             while time.monotonic() < ends:
                 with lock:
                     mutant = next(left, None)
@@ -107,7 +107,12 @@ def parser() -> argparse.ArgumentParser:
         choices=("survived", "missed", "broken"),
         help="judge these again; missed ones lack a reason",
     )
-    made.add_argument("--quick", action="store_true", help="ask the first stage alone; the rest with --again survived")
+    depth = made.add_mutually_exclusive_group()
+    for name, what in (
+        ("quick", "ask the first stage alone; the rest with --again"),
+        ("thorough", "as of opsdk check"),
+    ):
+        depth.add_argument(f"--{name}", dest="depth", action="store_const", const=name, default="", help=what)
     made.add_argument("--list", action="store_true", help="print the mutants and judge none")
     made.add_argument("--out", type=Path, help="file for the page")
     return made

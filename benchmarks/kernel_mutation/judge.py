@@ -88,11 +88,11 @@ class Judge:
     Args:
         folder: for its copy of the packages; what is compiled is kept in a folder beside, which judges share.
         limits: seconds that a stage may take, which judges share; None where kernels as they are do not pass it.
-        is_quick: whether the first stage alone is asked, which is over in a second; the others take the time.
+        depth: `quick` asks the first stage alone, which is over in a second; `thorough` is as of `opsdk check`.
     """
 
-    def __init__(self, folder: Path, limits: dict[tuple[Any, ...], float | None], *, is_quick: bool = False) -> None:
-        self.folder, self.limits, self.is_quick = folder, limits, is_quick
+    def __init__(self, folder: Path, limits: dict[tuple[Any, ...], float | None], depth: str = "") -> None:
+        self.folder, self.limits, self.depth = folder, limits, depth
         for part in ("contrib_ops", EXAMPLES):
             shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         self._workers: dict[bool, subprocess.Popen[str]] = {}
@@ -110,19 +110,27 @@ class Judge:
         """Returns what comes of a mutant."""
         unit, seconds, stage = mutant.unit, 0.0, ""
         outcome = {"end": "broken", "by": "the kernel as it is does not pass"}
-        for stage in STAGES[unit.language]:
-            limit = self.limit(unit, stage)
-            if limit is None:
-                continue
-            outcome = self._asked(unit, stage, mutant.text, limit)
+        for stage in self._stages(unit):
+            outcome = self._asked(unit, stage, mutant.text, self.limits[unit.language, stage, unit.subjects])
             seconds += outcome["seconds"]
-            if outcome["end"] != "passed" or self.is_quick:
+            if outcome["end"] != "passed":
                 break
         verdict = {"passed": "survived", "found": "caught"}.get(outcome["end"], outcome["end"])
         return Result(
             mutant.id, unit.digest, mutant.edit.kind, unit.language, unit.family, unit.subjects[0][1],
             mutant.before, mutant.after, verdict, stage, outcome["by"], round(seconds, 2),
         )  # fmt: skip
+
+    def _stages(self, unit: Unit) -> Iterator[str]:
+        """Yields the stages to ask; of those that kernels as they are do not pass there is nothing to learn."""
+        stages = STAGES[unit.language]
+        if self.depth == "thorough":
+            stages = tuple("thorough" if stage == "check" else stage for stage in stages)
+        for stage in stages:
+            if self.limit(unit, stage) is not None:
+                yield stage
+                if self.depth == "quick":
+                    return
 
     def limit(self, unit: Unit, stage: str) -> float | None:
         """Returns the seconds that a stage may take, by what it takes with kernels as they are."""
@@ -136,7 +144,7 @@ class Judge:
         return self.limits[key]
 
     # Any: of JSON.
-    def _asked(self, unit: Unit, stage: str, text: str, limit: float) -> dict[str, Any]:
+    def _asked(self, unit: Unit, stage: str, text: str, limit: float | None) -> dict[str, Any]:
         worker = self._worker(unit.language == "cuda")
         assert worker.stdin is not None and worker.stdout is not None
         task = {"file": unit.file, "text": text, "subjects": unit.subjects, "language": unit.language}

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.kernel_mutation.edit import KINDS
-from benchmarks.kernel_mutation.judge import Result
+from benchmarks.kernel_mutation.judge import STAGES, Result
 from benchmarks.report import machine
 
 SURVIVORS = Path(__file__).with_name("survivors.txt")
 LANGUAGES = {"c": "C", "numba": "Numba", "cuda": "CUDA, simulated"}
+FIRST = frozenset({"python", "values"})
 _PARTS = ("caught", "same", "missed", "invalid")
 
 
@@ -57,6 +58,7 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
     """
     counts = Counter(part_of(result, why) for result in results)
     changing = counts["caught"] + counts["missed"]
+    early = sum(r.stage != STAGES[r.language][-1] for r in results if part_of(r, why) == "missed" and r.stage in FIRST)
     text = [
         "# Edited kernels that `opsdk check` sees",
         "",
@@ -67,7 +69,8 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         f"the judge. {len(results)} mutants of {functions - len(untouched)} of {functions} functions.",
         "",
         f"**{counts['caught']} of {changing} that change anything are caught, {100 * score(results, why):.1f} %.** "
-        f"{counts['same']} survivors change nothing, each for the reason below; {counts['missed']} are missed. "
+        f"{counts['same']} survivors change nothing, each for the reason below; {counts['missed']} are missed, "
+        f"{early} of them by the first stage alone, with the rest of the check not asked. "
         f"{counts['invalid']} more do not compile and do not count.",
         "",
     ]

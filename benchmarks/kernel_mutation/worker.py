@@ -47,11 +47,17 @@ def whole(op: Op, rows: tuple[str, ...]) -> None:
     run.verify(op, rows=rows)
 
 
+def thorough(op: Op, rows: tuple[str, ...]) -> None:
+    """Runs every check of `opsdk check --thorough`."""
+    run.verify(op, rows=rows, thorough=True)
+
+
 # What is tried of a mutant, in this order, until something is found: (name, with Numba's kernels run as Python, what).
 STAGES: dict[str, tuple[bool, Callable[[Op, tuple[str, ...]], None]]] = {
     "python": (True, values),
     "values": (False, values),
     "check": (False, whole),
+    "thorough": (False, thorough),
 }
 
 

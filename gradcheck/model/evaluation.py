@@ -11,6 +11,7 @@ from gradcheck.model import dtypes
 from gradcheck.model.domain import named
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
 from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
+from gradcheck.model.recall import Recall, recalled
 from gradcheck.model.surrogate import judged_function
 from gradcheck.model.tangents import Tangents, tangents_of
 
@@ -82,6 +83,8 @@ class Point:
         self.is_single = is_single
         self.given = subject.held_inside(inputs)
         self._tangents: dict[int, Tangents | None] = {}
+        self._recall: Recall | None = recalled() if subject.also.surrogate is None else None
+        self._place: tuple[object, ...] | None = None
         self.evaluations = 0
         self.shape_change: str | None = None
         self.dtype_change: str | None = None
@@ -144,6 +147,25 @@ class Point:
         inputs = list(copy_inputs(self.inputs))
         for k, values in moved.items():
             inputs[k] = self.moved(k, values)
+        if self._recall is None:
+            return self._computed(inputs)
+        key = (*self._own_place(), *(part for k in moved for part in (k, *_identity(inputs[k]))))
+        found = self._recall.find(key)
+        if found is None:
+            found = self._computed(inputs)
+            if self.shape_change is None and self.dtype_change is None:  # else a judgement has to see the change
+                self._recall.keep(key, found)
+        return found
+
+    def _own_place(self) -> tuple[object, ...]:
+        """Gives what tells this point from others: the bytes of its inputs, and the form of its outputs."""
+        if self._place is None:
+            inputs = (part for value in self.inputs for part in _identity(value))
+            self._place = (*inputs, self.shapes, self.dtypes)
+        return self._place
+
+    def _computed(self, inputs: Sequence[object]) -> FloatArray:
+        """Runs forward on inputs that nobody else holds."""
         try:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
@@ -277,6 +299,11 @@ def start_point(subject: Subject, inputs: Sequence[object], caller: str, role: s
                 f"got {position}; remove it"
             )
     return point
+
+
+def _identity(value: object) -> tuple[object, ...]:
+    """Gives what tells an input from others."""
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else (repr(value),)
 
 
 def _coarsest(values: Sequence[object]) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 import gradcheck
 from gradcheck.model.dtypes import resolution
+from gradcheck.model.recall import one_forward
 from opsdk.backends.call.buffers import infer
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
@@ -74,7 +75,7 @@ def check_gradient(session: Session) -> None:
             ] = None
         elif opdef.gradient_of is None:
             _judge_declared(session, call)
-    if not session.has("vjp", "surrogate"):
+    if not (session.has("vjp", "surrogate") or session.is_quick):
         _judge_special(session)
 
 
@@ -83,10 +84,13 @@ def _judge_special(session: Session) -> None:
     opdef, traits = session.opdef, session.opdef.traits
     if opdef.grad is None or opdef.gradient_of is not None or traits.surrogate or not traits.deterministic:
         return
+    reference = opdef.grad.op.opdef.kernels.reference()
+    if reference is None or not session.wants(reference):
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as that of a variance of one number
         for call in special_calls(opdef, session.calls, np.random.default_rng([session.seed, 31])):
-            case = gradient_case(session, opdef.grad.op.opdef.kernels.reference(), call)
+            case = gradient_case(session, reference, call)
             try:
                 outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
                 if wanted(opdef, call) and all(map(is_float, carried(opdef, outputs))):
@@ -122,22 +126,9 @@ def _judge(session: Session, call: Call) -> None:
             # which the tape has from the ops that it is made of
             judge_second(case, subjects.second_order(opdef, call, cotangents))
         return
-    for case in cases_of(session, call):
-        if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
-            continue
-        if traits.surrogate is True:
-            session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
-            continue
-        if traits.surrogate:
-            session.notes[f"{opdef.name}: judged as the gradient of the declared surrogate"] = None
-        # A kernel held to float32 gets float32 outputs: further out a gradient may be nothing but their
-        # rounding. There its values are compared with the reference's, from the same saved values.
-        dtype = case.kernel.key.dtype
-        is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
-        # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
-        is_derived = opdef.gradient_of is not None and callable(opdef.rule)
-        subject = subjects.first_order(opdef, case.call, case.kernel)
-        judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
+    with one_forward():  # the reference, whatever kernel of the gradient op is beside it
+        for case in cases_of(session, call):
+            _judge_kernel(case, outputs, cotangents)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):
@@ -150,6 +141,26 @@ def _judge(session: Session, call: Call) -> None:
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
             judge_second(gradient_case(session, None, call), subjects.second_order(opdef, call, cotangents))
+
+
+def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
+    """Judges one kernel of the gradient op."""
+    opdef, session, traits = case.opdef, case.session, case.opdef.traits
+    if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
+        return
+    if traits.surrogate is True:
+        session.notes[f"{opdef.name}: declared surrogate, its gradient is not compared"] = None
+        return
+    if traits.surrogate:
+        session.notes[f"{opdef.name}: judged as the gradient of the declared surrogate"] = None
+    # A kernel held to float32 gets float32 outputs: further out a gradient may be nothing but their rounding. There its
+    # values are compared with the reference's, from the same saved values.
+    dtype = case.kernel.key.dtype
+    is_short = dtype is not None and resolution(dtype) > resolution(_LONG)
+    # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
+    is_derived = opdef.gradient_of is not None and callable(opdef.rule)
+    subject = subjects.first_order(opdef, case.call, case.kernel)
+    judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
 
 
 def _tell_moving(session: Session, call: Call, outputs: Any) -> None:
@@ -197,6 +208,8 @@ def gradient_case(session: Session, kernel: Kernel | None, call: Call) -> Case:
 def judge_second(case: Case, subject: Subject) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
+    if session.is_quick:
+        return
     try:
         made = subject.forward(*(array.copy() for array in subject.inputs))
         subject.vjp(subject.inputs, made, [np.ones_like(array) for array in made])
@@ -222,11 +235,11 @@ def _judge_declared(session: Session, call: Call) -> None:
 def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None:
     """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says."""
     session, call, name, line = case.session, case.call, case.opdef.name, case.line
-    with case.timed():
+    with case.timed(check):
         case.did(check)
         try:
             # The second order repeats the formulas of the first; other sizes come with the samples.
-            is_varied = vary and check != "vjp2" and not call.extra
+            is_varied = vary and check != "vjp2" and not call.extra and not session.is_quick
             moving = subjects.without_constants(case.opdef, subject)
             report = ask(case, check, moving, vary=("values",) if is_varied else False)
         except gradcheck.UsageError as error:

@@ -83,7 +83,7 @@ def _judge_means(case: Case, subject: Subject, count: int) -> None:
     session, opdef = case.session, case.opdef
     if case.call.extra:
         return  # a mean takes five times as many calls as it is of
-    with case.timed():
+    with case.timed("vjp"):
         case.did("vjp")
         for mean in means(subject, count, np.random.default_rng([session.seed, 31])):
             said = (

@@ -55,7 +55,8 @@ _SHORT = np.dtype("float32")
 def check_runtimes(session: Session) -> None:
     """Compares every runtime that is registered with arrays."""
     for trial in TRIALS:
-        check_runtime(session, trial)
+        with session.spending(trial.check):
+            check_runtime(session, trial)
 
 
 def check_runtime(session: Session, trial: Trial) -> None:

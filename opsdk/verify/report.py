@@ -11,6 +11,7 @@ from gradcheck.report import counted, labelled, tallied, verdict_word
 from gradcheck.show.render import portable
 from opsdk.core.errors import GradcheckError
 from opsdk.define.kernel.kernel import ANY, COMPOSITE, REFERENCE, KernelId
+from opsdk.verify.level import Level
 
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
@@ -102,6 +103,21 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """How long one check of an op took, on all samples and kernels.
+
+    Args:
+        op: qualified name of the op, or of a gradient op of it.
+        check: its name; `value` is also for what runs kernels beside the reference.
+        seconds: of time.
+    """
+
+    op: str
+    check: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class VerifyReport:
     """The outcome of `verify`.
 
@@ -114,6 +130,8 @@ class VerifyReport:
         seed: of the run; the same seed gives an equal report.
         seconds: time spent.
         lacks_backward: whether the op could have a gradient and nobody said how; `--strict` counts it as a finding.
+        level: how much was looked at: `quick`, `default` or `thorough`.
+        spent: how long each check took.
     """
 
     op: str
@@ -124,6 +142,8 @@ class VerifyReport:
     seed: int = 0
     seconds: float = field(default=0.0, compare=False)
     lacks_backward: bool = False
+    level: Level = "default"
+    spent: tuple[Spent, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return render_text(self)

@@ -32,14 +32,12 @@ from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.threads import check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
+from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
-from opsdk.verify.report import Coverage, Verdict, VerifyReport
+from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
 from opsdk.verify.session import Session
 
-# Forward calls for the derivative at one sample: enough for six variations of a small array, a few hundredths of a
-# second. gradcheck's own default serves the one function that somebody looks at, this one a whole package.
-_BUDGET = 1500
 # Derivatives of an op that are proven where they follow from its expression; later ones repeat the rules. Of the last
 # the values are held to the reference, in every kernel, and its own gradient is not asked for.
 _DERIVED = 2
@@ -55,7 +53,7 @@ def verify(
     budget: int | None = None,
     raise_exception: bool = False,
     trace: bool = False,
-    thorough: bool = False,
+    level: Level = "default",
 ) -> VerifyReport:
     """Proves an op, and the gradient ops that hang on it, or a primitive, as far as running them can.
 
@@ -73,15 +71,17 @@ def verify(
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
         trace: tells of each input's worst gradient element what each step of its judgement saw and said.
-        thorough: also makes the checks that compile kernels anew, which take seconds.
+        level: how much is looked at. "quick" takes about a second: three samples at most, gradients at their values
+            alone, of gradient ops the values; what that leaves out is listed in `coverage.skipped`. "thorough" also
+            makes the checks that compile kernels anew, which take seconds.
 
     Returns:
         The report.
 
     Raises:
         GradcheckError: `raise_exception` is true and the verdict is `fail`.
-        AttributeValueError: `op` is neither op nor primitive, `seed` no integer ≥ 0, or `samples` holds something else
-            than Samples.
+        AttributeValueError: `op` is neither op nor primitive, `seed` no integer ≥ 0, there is no such level, or
+            `samples` holds something else than Samples.
 
     Example:
         >>> import numpy as np
@@ -107,10 +107,11 @@ def verify(
     wanted = (rows,) if isinstance(rows, str) else tuple(rows or ())
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise AttributeValueError(f"verify: seed expected an integer ≥ 0, got {seed!r}; the default is 0")
+    level = level_of(level)
     given = None if samples is None else samples_given(samples)
     links = list(chain(op.opdef))
     is_cut = len(links) > _DERIVED and callable(links[-1].rule)
-    sessions = [Session(opdef, [], seed, budget or _BUDGET, wanted, trace, thorough) for opdef in links]
+    sessions = [Session(opdef, [], seed, budget or BUDGETS[level], wanted, trace, level) for opdef in links]
     _examine_all(sessions, given, is_cut=is_cut)
     tell_coverage(sessions)
     report = _report(sessions, start)
@@ -134,7 +135,7 @@ def chain(opdef: OpDef) -> Iterator[OpDef]:
         order += 1
 
 
-def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = _BUDGET) -> VerifyReport:
+def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = BUDGETS["default"]) -> VerifyReport:
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
     session = Session(opdef, [], 0, budget)
@@ -151,17 +152,18 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
         is_cut: whether the last is a derivative of which only the values are wanted.
     """
     wanted = [(session, samples if session is sessions[0] else None) for session in sessions]
-    last = sessions[-1] if is_cut else None
-    for session, given in wanted:
+    is_quick, last = sessions[0].is_quick, len(sessions) - 1
+    values_alone = [k > 0 if is_quick else is_cut and k == last for k in range(len(sessions))]
+    for k, (session, given) in enumerate(wanted):
         session.suspects = sessions[0].suspects
-        _examine(session, partial(_check_kernels, session, given, is_last=session is last))
+        _examine(session, partial(_check_kernels, session, given, is_last=values_alone[k]))
     for k, (session, given) in enumerate(wanted):
         if session.is_judged:
             outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
-            _examine(session, partial(_check, session, outside, is_last=session is last))
+            _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
         session.tell_doubts()
         session.tell_errors()
-        settle(session, is_whole=not session.rows and given is None)
+        settle(session, is_whole=not (session.rows or is_quick) and given is None)
 
 
 def _examine(session: Session, check: Callable[[], None]) -> None:
@@ -189,9 +191,11 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
         session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
-    with _whole(session):  # residuals are compared as outputs are
+    if session.is_quick:
+        _choose(session, are_given=samples is not None)
+    with _whole(session), session.spending("value"):  # residuals are compared as outputs are
         check_rows(session)
-        if not is_last and not session.has("bounds"):
+        if not (is_last or session.is_quick or session.has("bounds")):
             check_branches(session)
             if not session.findings:
                 check_elsewhere(session)
@@ -204,27 +208,50 @@ def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
     """Runs all other checks, but for those that run a gradient op with a kernel that leaves its arrays, `outside`."""
     check_uneven(session)
     tell_unrefused(session)
-    check_linear(session)
-    check_primitives(session)
-    with _whole(session):
+    with session.spending("linear"):
+        check_linear(session)
+    with session.spending("accuracy"):
+        check_primitives(session)
+    with _whole(session), session.spending("layout"):
         check_layouts(session)
-    check_whole_numbers(session)
-    check_broadcasting(session)
-    suspect_kernels(session)
+    with session.spending("value"):
+        check_whole_numbers(session)
+        check_broadcasting(session)
+        suspect_kernels(session)
     if outside is not None:
         session.skipped[f"{session.opdef.name}: gradient not judged, a kernel of {outside.name} leaves its arrays"] = (
             None
         )
     elif not is_last:
+        _check_gradients(session)
+
+
+def _check_gradients(session: Session) -> None:
+    """Runs what is about the gradient, and the runtimes, which ask for it too."""
+    with session.spending("vjp"):
         check_gradient(session)
         put_down(session)
-        if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
-            return
+    if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
+        return
+    with session.spending("vjp"):
         check_drawn(session)
+    with session.spending("residual"):
         check_residuals(session)
+    with session.spending("complex"):
         check_complex(session)
-        check_runtimes(session)
-        check_second_order(session)
+    check_runtimes(session)
+    if not session.is_quick:
+        with session.spending("static2"):
+            check_second_order(session)
+
+
+def _choose(session: Session, *, are_given: bool) -> None:
+    """Keeps the few calls of a quick check, all of those that were given to it, and says what it does not look at."""
+    every = session.calls
+    session.calls = every if are_given else few(every)
+    left = len(every) - len(session.calls)
+    told = [f"{left} of {len(every)} samples"] if left else []
+    session.skipped[f"{session.opdef.name}, not checked at level 'quick': {'; '.join([*told, LEFT_OUT])}"] = None
 
 
 def _is_its_own(opdef: OpDef, error: Exception) -> bool:
@@ -291,6 +318,8 @@ def _report(sessions: Sequence[Session], start: float) -> VerifyReport:
         first.seed,
         time.perf_counter() - start,
         first.lacks_backward,
+        first.level,
+        tuple(Spent(each.opdef.name, check, seconds) for each in sessions for check, seconds in each.spent.items()),
     )
 
 

@@ -19,6 +19,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.primitives.own import primitive_of
 from opsdk.verify.inputs.calls import Call, Invented
+from opsdk.verify.level import Level
 from opsdk.verify.report import Finding, Row, kind_of
 
 _ABSENT = ("OP402", "OP403")  # codes of compile errors where no compiler, or no room, is there
@@ -97,7 +98,7 @@ class Session:
         trace: whether gradcheck tells how it judged the worst element of each input.
         counted: by kernel which of its lines calls reached, where that was counted.
         suspects: kernels that differ from their reference, of this op and of those before it in a chain of gradients.
-        thorough: whether kernels are also run as a build of theirs that watches itself, which takes seconds.
+        level: how much of what can be judged is.
     """
 
     opdef: OpDef
@@ -106,7 +107,7 @@ class Session:
     budget: int
     rows: Sequence[str] = ()
     trace: bool = False
-    thorough: bool = False
+    level: Level = "default"
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     settled: list[Finding] = field(default_factory=list)
@@ -120,10 +121,33 @@ class Session:
     counted: dict[str, dict[tuple[str, int], bool]] = field(default_factory=dict)
     suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=dict)
+    inner: float = 0.0
     tested: int = 0
     ran: int = 0
     lacks_backward: bool = False
     gives_nan: bool = False
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether only what a second or so allows is looked at."""
+        return self.level == "quick"
+
+    @property
+    def thorough(self) -> bool:
+        """Whether kernels are also run as a build of theirs that watches itself, which takes seconds."""
+        return self.level == "thorough"
+
+    @contextmanager
+    def spending(self, check: str) -> Iterator[None]:
+        """Counts the time of a `with` block as that of a check; what is another check's inside of it is that one's."""
+        start, outer, self.inner = time.perf_counter(), self.inner, 0.0
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self.spent[check] = self.spent.get(check, 0.0) + seconds - self.inner
+            self.inner = outer + seconds
 
     def wants(self, kernel: Kernel) -> bool:
         """Whether a kernel was asked for."""
@@ -216,11 +240,12 @@ class Case:
         return self.session.lines.setdefault(self.row, _Line())
 
     @contextmanager
-    def timed(self) -> Iterator[None]:
-        """Adds the time of a `with` block to the line."""
+    def timed(self, check: str) -> Iterator[None]:
+        """Adds the time of a `with` block to the line, and to that of a check."""
         line, start = self.line, time.perf_counter()
         try:
-            yield
+            with self.session.spending(check):
+                yield
         finally:
             line.seconds += time.perf_counter() - start
 

@@ -9,7 +9,7 @@ import functools
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import opsdk
 from gradcheck.run import workers
@@ -20,6 +20,7 @@ from opsdk.core.errors import TargetError
 from opsdk.core.origin import shorten
 from opsdk.define.op import REGISTRY, Op
 from opsdk.ship.check.last_failed import failed_last, remember
+from opsdk.ship.check.pace import Pace, remember_pace
 from opsdk.ship.check.report import ReportOptions, publish, status
 from opsdk.ship.check.result import Checked, Run, restricted
 from opsdk.ship.cli.exits import Exit
@@ -29,11 +30,13 @@ from opsdk.ship.machine.environment import cores, described, facts, rendered, ve
 from opsdk.ship.targets.keyword import matcher
 from opsdk.ship.targets.target import Selection, resolve
 from opsdk.verify.checks import EXPECT, WATCHED, check_of
+from opsdk.verify.level import Level
 from opsdk.verify.report import Coverage, Finding, VerifyReport
 from opsdk.verify.run import chain
 
 Work = list[tuple[Selection, Op]]
 _CRASH, _CODE = "crash", "OP302"  # the check that finds it, and the code of its findings
+_OPS_EACH = 4  # ops for which a process of their own is worth its start
 _EVERY = "*"  # the kernel of a finding that stopped the work before it could be said which it was
 
 
@@ -47,12 +50,12 @@ class CheckOptions(ReportOptions):
     keyword: str = ""
     exitfirst: bool = False
     last_failed: bool = False
-    thorough: bool = False
+    level: Level = "default"
 
     @property
-    def depth(self) -> tuple[bool, bool]:
-        """`trace` and `thorough`, as `verify` has them: the steps of each verdict, and the checks that take seconds."""
-        return self.verbose > 1, self.thorough
+    def depth(self) -> tuple[bool, Level]:
+        """`trace` and `level`, as `verify` has them: the steps of each verdict, and how much is looked at."""
+        return self.verbose > 1, self.level
 
 
 def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
@@ -80,11 +83,15 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
     ended: dict[int, Checked] = {}
     stopped: BaseException | None = None
     left = 0
-    with Progress(len(work), "checking") as progress, closing(_ends(work, options)) as ending:
+    jobs = options.jobs or _jobs_for(len(work))
+    pace = Pace([op.opdef.name for _, op in work], options.level, jobs or 1)
+    options = replace(options, jobs=jobs)
+    with Progress(len(work), "checking", left=pace.said) as progress, closing(_ends(work, options)) as ending:
         try:
             progress.start(work[0][1].opdef.name)
             for position, one in ending:
                 name = work[position][1].opdef.name
+                pace.end(name, None if isinstance(one, BaseException) else one.report.seconds)
                 if isinstance(one, BaseException):
                     stopped = stopped or one  # the other ops go on; what was raised first is said after their report
                     progress.advance(f"{name} not judged")
@@ -108,6 +115,7 @@ def run_check(targets: Sequence[str], options: CheckOptions) -> Exit:
         rendered(facts(exercise=False)) if options.html or options.json_path else "",  # they take a while
     )
     remember(run.checked)
+    remember_pace(run.checked, options.level)
     publish(run, options)
     if isinstance(stopped, KeyboardInterrupt):
         narrate(f"interrupted after {len(ended)} of {len(work)} ops")
@@ -134,6 +142,15 @@ def _work(selections: Sequence[Selection], targets: Sequence[str], options: Chec
         narrate("none of these failed last time: all are checked")
     work = [(selection, op) for selection, op in again or named if fits is None or fits(op.opdef.name)]
     return work, f"of {len(again or named)} ops{' that failed' if again else ''} none fits -k {options.keyword!r}"
+
+
+def _jobs_for(count: int) -> int | None:
+    """Returns how many ops to judge at a time where nobody said: a process for each core, where there are many ops.
+
+    None is this process, one after the other: each of the others has to load Python and the target first.
+    """
+    jobs = min(cores(), count // _OPS_EACH)
+    return jobs if jobs > 1 else None
 
 
 def _ends(
@@ -233,27 +250,28 @@ def _named(op: Op) -> str:
     return f"{op.opdef.name} at {op.opdef.origin.file}:{op.opdef.origin.line}"
 
 
-def check_one(selection: Selection, op: Op, seed: int, trace: bool = False, thorough: bool = False) -> Checked:
-    """Verifies one op; a finding's id is held to its kernel and check, `trace` and `thorough` are as for `verify`.
+def check_one(selection: Selection, op: Op, seed: int, trace: bool = False, level: Level = "default") -> Checked:
+    """Verifies one op; a finding's id is held to its kernel and check, `trace` and `level` are as for `verify`.
 
     Raises:
         TargetError: the id names a kernel that the op does not have.
     """
-    return Checked.of(_verified(selection, op, seed, trace, thorough), op, selection)
+    return Checked.of(_verified(selection, op, seed, trace, level), op, selection)
 
 
-def _verified(selection: Selection, op: Op, seed: int, trace: bool, thorough: bool) -> VerifyReport:
+def _verified(selection: Selection, op: Op, seed: int, trace: bool, level: Level) -> VerifyReport:
     is_whole = not selection.row or selection.check.startswith(EXPECT)  # it may show in any kernel
     rows = () if is_whole else (selection.row,)
-    thorough = thorough or check_of(selection.check) in WATCHED  # the id may be of a finding that shows there alone
-    report = opsdk.verify(op, seed=seed, rows=rows, trace=trace, thorough=thorough)
+    if check_of(selection.check) in WATCHED:  # the id is of a finding that shows there alone
+        level = "thorough"
+    report = opsdk.verify(op, seed=seed, rows=rows, trace=trace, level=level)
     if selection.row and not report.rows:
         there = ", ".join(str(row) for row in op.opdef.kernels)
         raise TargetError(f"{selection.text}: no kernel {selection.row!r}; {op.opdef.name} has {there}")
     return restricted(report, selection)
 
 
-def check_again(text: str, named: str, seed: int, trace: bool = False, thorough: bool = False) -> VerifyReport:
+def check_again(text: str, named: str, seed: int, trace: bool = False, level: Level = "default") -> VerifyReport:
     """Verifies one op of a target in a worker, which loads the target once.
 
     Args:
@@ -261,11 +279,11 @@ def check_again(text: str, named: str, seed: int, trace: bool = False, thorough:
         named: the op, one of those that the target names: its name, and where it is defined.
         seed: of every random choice.
         trace: as for `verify`.
-        thorough: likewise.
+        level: likewise.
     """
     selection = _resolved(text)
     op = next(op for op in judged_ops(selection) if _named(op) == named)
-    return _verified(selection, op, seed, trace, thorough)
+    return _verified(selection, op, seed, trace, level)
 
 
 _resolved = functools.cache(resolve)

@@ -16,6 +16,7 @@ from opsdk.ship.check.result import Checked, Run
 from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
+from opsdk.verify.level import LEFT_OUT
 from opsdk.verify.report import VERDICTS, Finding, Row, notes_of
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -40,7 +41,7 @@ def render_text(run: Run, *, width: int, quiet: bool, verbose: bool, strict: boo
         quiet: failures and the summary only.
         verbose: also what was tried on each op that passes.
         strict: whether `--strict` was asked for, so that the summary says what fails by it alone.
-        durations: how many of the slowest ops to name.
+        durations: how many of the slowest ops to name, and of the slowest checks.
     """
     blocks: list[str] = []
     checked = run.checked
@@ -53,8 +54,7 @@ def render_text(run: Run, *, width: int, quiet: bool, verbose: bool, strict: boo
         blocks += ["\n".join(details(one)) for one in checked]
     else:
         blocks.append("\n".join(f"note     {text}" for one in checked for text in one.report.coverage.warnings))
-    slowest = sorted(checked, key=lambda one: -one.report.seconds)[:durations]
-    blocks.append("\n".join(f"slowest  {_seconds(one)}  {one.report.op}" for one in slowest))
+    blocks.append("\n".join(_slowest(checked, durations)))
     blocks.append("\n".join(_last_lines(run, verbose=verbose, strict=strict)))
     return "\n\n".join(block for block in blocks if block)
 
@@ -62,6 +62,16 @@ def render_text(run: Run, *, width: int, quiet: bool, verbose: bool, strict: boo
 def table(checked: Sequence[Checked], width: int) -> str:
     """Returns one line per op."""
     return render_table(COLUMNS, [row(one) for one in checked], width)
+
+
+def _slowest(checked: Sequence[Checked], count: int) -> list[str]:
+    """Returns the lines of the slowest ops, and of the slowest checks of all."""
+    ops = sorted(checked, key=lambda one: -one.report.seconds)[:count]
+    checks = sorted((each for one in checked for each in one.report.spent), key=lambda each: -each.seconds)[:count]
+    return [
+        *(f"slowest  {_seconds(one)}  {one.report.op}" for one in ops),
+        *(f"slowest  {each.seconds:.2f} s  {each.op}, {each.check}" for each in checks),
+    ]
 
 
 def failure(one: Checked, is_single: bool = False) -> list[str]:
@@ -122,6 +132,8 @@ def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
     skipped = sum(row.verdict == "skipped" for one in checked for row in one.report.rows)
     summary = f"{tallied((one.verdict for one in checked), VERDICTS) or 'nothing checked'} in {run.seconds:.1f} s"
     lines = [summary + (f"      skipped: {skipped} kernels that cannot run here" if skipped else "")]
+    if any(one.report.level == "quick" for one in checked):
+        lines.append(f"not checked, as --quick was given: most samples; {LEFT_OUT}")
     lines += _failed_by_strict(checked) if strict else []
     failed = next((one for one in checked if one.findings), None)
     if failed is not None:
@@ -243,6 +255,8 @@ def _cases(one: Checked) -> list[junit.Case]:
         if row.verdict == "skipped":
             cases.append(junit.Case("runs", group, skipped=row.note or "it cannot run here"))
         cases += [junit.Case(check, group) for check in row.passed]
+    if report.level == "quick":
+        cases.append(junit.Case("level", report.op, skipped=f"not checked at level 'quick': most samples; {LEFT_OUT}"))
     if one.verdict == "inconclusive":
         reasons = report.coverage.inconclusive or report.coverage.skipped or ("nothing could be judged",)
         cases.append(junit.Case("judged", report.op, skipped="; ".join(reasons)))

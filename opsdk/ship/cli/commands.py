@@ -25,7 +25,7 @@ from opsdk.ship.package import DEFAULT, LICENSES
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _SECONDS = click.FloatRange(min=0, min_open=True, max=threading.TIMEOUT_MAX)
 _REPORT = (
-    click.option("--durations", type=click.IntRange(min=0), default=0, metavar="N", help="Also the N slowest ops."),
+    click.option("--durations", type=click.IntRange(min=0), default=0, metavar="N", help="Also what took longest."),
     click.option("-q", "--quiet", is_flag=True, help="Failures and the summary only."),
     click.option(
         "-v", "--verbose", count=True, help="Also the full report of ops that pass; -vv: each verdict's steps."
@@ -76,20 +76,26 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--json", "json_path", metavar="PATH", help="Write the report for machines; - is standard output.")
 @click.option("--junit", metavar="PATH", help="Write the report as JUnit XML, for build servers; - is standard output.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of every random choice.")
-@click.option("--jobs", callback=_jobs, metavar="N", help="Ops at a time, or auto; each in a process that may crash.")
+@click.option("--jobs", callback=_jobs, metavar="N", help="Ops at a time, in processes; auto is all cores.")
 @click.option("--timeout", type=_SECONDS, metavar="S", help="Seconds that one op may take, in a process of its own.")
 @click.option("-k", "keyword", metavar="EXPR", default="", help="Only ops whose names fit, such as 'snake or not sum'.")
 @click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first op that fails.")
+@click.option("--quick", is_flag=True, help="What a second per op allows; the report says what that leaves out.")
 @click.option("--thorough", is_flag=True, help="Also what takes seconds per op: kernels compiled to watch themselves.")
 @click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only ops that did not pass last time here.")
 @_of_the_report
 def check(targets: tuple[str, ...], **options: Any) -> Exit:  # Any: as click parsed them
     """Prove ops: TARGET is relu.py, relu.py:relu, module:op, package, namespace::name, name, or a finding's id."""
     from opsdk.ship.check.command import CheckOptions, run_check
+    from opsdk.verify.level import Level
 
     if not (targets or options["last_failed"]):
         raise click.UsageError("Missing argument 'TARGET...'.", click.get_current_context())
-    return run_check(targets, CheckOptions(**options))
+    quick, thorough = options.pop("quick"), options.pop("thorough")
+    if quick and thorough:
+        raise click.UsageError("--quick and --thorough: expected at most one of them, got both; leave one out")
+    level: Level = "quick" if quick else "thorough" if thorough else "default"
+    return run_check(targets, CheckOptions(**options, level=level))
 
 
 @click.command(short_help="Render what a check found, from its JSON.")

@@ -238,7 +238,7 @@ def serves(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
 def _check_row(case: Case, *, is_twin: bool) -> None:
     opdef, call, kernel = case.opdef, case.call, case.kernel
     is_reference = kernel is opdef.kernels.reference()
-    with case.timed():
+    with case.timed("value"):
         try:
             made = _made(case)
         except KernelNotFoundError as error:

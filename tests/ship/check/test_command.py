@@ -3,6 +3,7 @@ import json
 import pytest
 
 import opsdk
+from gradcheck.run.workers import Outcome
 from opsdk.core.errors import TargetError
 from opsdk.ship.check.command import judged_ops
 from opsdk.ship.check.item import items_of
@@ -85,7 +86,8 @@ def test_several_ops_give_one_line_each_and_narration_on_stderr(run, right, wron
     result = run("check", "good.py", "bad.py")
     assert result.exit_code == 1
     assert "1 failed, 1 passed in " in result.stdout
-    assert result.stderr.splitlines() == ["[1/2] good::clamp pass", "[2/2] bad::clamp fail"]
+    told = [line.partition(", about ")[0] for line in result.stderr.splitlines()]  # the time left, where that is long
+    assert told == ["[1/2] good::clamp pass", "[2/2] bad::clamp fail"]
 
 
 def test_without_a_target_nothing_is_checked(run):
@@ -430,16 +432,61 @@ def test_primitives_are_checked_as_ops_are_and_their_findings_can_be_pasted_back
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"),
+    ("words", "level"),
     [
-        (("good.py",), False),
-        (("good.py", "--thorough"), True),
-        (("good.py:clamp[cpu,float64,numpy]::race",), True),
-        (("good.py:clamp[cpu,float64,numpy]::vjp.x",), False),
+        (("good.py",), "default"),
+        (("good.py", "--quick"), "quick"),
+        (("good.py", "--thorough"), "thorough"),
+        (("good.py:clamp[cpu,float64,numpy]::race",), "thorough"),
+        (("good.py:clamp[cpu,float64,numpy]::vjp.x",), "default"),
     ],
 )
-def test_thorough_is_handed_on_to_verify(run, right, monkeypatch, words, asked):
+def test_the_level_is_handed_on_to_verify(run, right, monkeypatch, words, level):
     whole, told = opsdk.verify, []
-    monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["thorough"]) or whole(op, **given))
+    monkeypatch.setattr(opsdk, "verify", lambda op, **given: told.append(given["level"]) or whole(op, **given))
     assert run("check", *words).exit_code == 0
-    assert told == [asked]
+    assert told == [level]
+
+
+def test_quick_and_thorough_exclude_each_other(run, right):
+    result = run("check", "--quick", "--thorough", "good.py")
+    assert result.exit_code == 2
+    assert "--quick and --thorough: expected at most one of them, got both; leave one out" in result.stderr
+
+
+def test_a_quick_check_says_what_was_not_checked(run, right, here):
+    result = run("check", "--quick", "good.py", "--junit", "r.xml", "--json", "r.json")
+    left = "most samples; sizes and values that no sample has; gradients of gradients"
+    assert f"not checked, as --quick was given: {left}" in result.stdout
+    assert "  skipped  good::clamp, not checked at level 'quick': " in run("check", "--quick", "-v", "good.py").stdout
+    assert f"not checked at level 'quick': {left}" in (here / "r.xml").read_text()
+    assert f"not checked, as --quick was given: {left}" in run("report", "r.json").stdout
+    assert "not checked" not in run("check", "good.py").stdout
+
+
+def test_many_ops_are_spread_over_the_cores_unless_the_number_is_given(run, right, monkeypatch):
+    from opsdk.ship.check import command as check
+
+    monkeypatch.setattr(check, "cores", lambda: 3)
+    assert [check._jobs_for(count) for count in (1, 7, 8, 11, 12, 500)] == [None, None, 2, 2, 3, 3]
+    monkeypatch.setattr(check, "cores", lambda: 1)
+    assert check._jobs_for(500) is None
+    monkeypatch.setattr(check, "_jobs_for", lambda count: count + 1)
+    asked = []
+
+    def run_in_workers(pieces, *, jobs, timeout):
+        asked.append(jobs)
+        yield 0, Outcome("done", VerifyReport(pieces[0].name, "pass"))
+
+    monkeypatch.setattr(check.workers, "run", run_in_workers)
+    assert run("check", "good.py").exit_code == 0
+    assert run("check", "good.py", "--jobs", "1").exit_code == 0
+    assert asked == [2, 1]
+
+
+def test_the_time_left_is_told_from_the_last_run(run, right, wrong, monkeypatch):
+    monkeypatch.setattr(opsdk, "verify", lambda op, **given: VerifyReport(op.opdef.name, "pass", seconds=20.0))
+    run("check", "good.py", "bad.py")
+    monkeypatch.setattr(opsdk, "verify", lambda op, **given: VerifyReport(op.opdef.name, "pass", seconds=10.0))
+    lines = run("check", "good.py", "bad.py").stderr.splitlines()
+    assert lines == ["[1/2] good::clamp pass, about 10 s left", "[2/2] bad::clamp pass"]

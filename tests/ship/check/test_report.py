@@ -44,9 +44,12 @@ def test_a_picture_whose_parts_do_not_fit_is_a_usage_error(run, wrong, here):
     assert "r.json: expected a report of opsdk check --json, got one that was changed: " in result.stderr
 
 
-def test_the_slowest_ops_are_named_when_asked_for(run, right, wrong):
+def test_the_slowest_ops_and_checks_are_named_when_asked_for(run, right, wrong):
     lines = run("check", "good.py", "bad.py", "--durations", "1").stdout.splitlines()
     slowest = [line.split() for line in lines if line.startswith("slowest")]
-    assert len(slowest) == 1
+    assert len(slowest) == 2
+    assert slowest[1][3] in ("good::clamp,", "bad::clamp,")
+    assert slowest[1][4] == "vjp"  # what takes hundreds of calls
+    assert float(slowest[1][1]) <= float(slowest[0][1])
     times = {line.split()[0]: line.split()[-2] for line in lines if line.endswith(" s")}
     assert slowest[0][1] == max(times["good::clamp"], times["bad::clamp"], key=float)

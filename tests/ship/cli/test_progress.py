@@ -43,3 +43,18 @@ def test_quick_work_shows_no_bar(monkeypatch):
     with Progress(2, "checking") as shown:
         shown.start("relu")
     assert stream.getvalue() == ""
+
+
+def test_the_time_left_is_told_by_whoever_knows_it(capsys, monkeypatch):
+    left = iter(("about 9 s left", ""))
+    with Progress(2, "checking", left=lambda: next(left)) as shown:
+        shown.advance("a done")
+        shown.advance("b done")
+    assert capsys.readouterr().err == "[1/2] a done, about 9 s left\n[2/2] b done\n"
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.delenv("TERM", raising=False)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with Progress(2, "checking", left=lambda: "about 9 s left") as shown:
+        shown.start("relu")
+    assert "about 9 s left" in stream.getvalue()

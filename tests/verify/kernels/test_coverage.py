@@ -13,8 +13,8 @@ def doubled(define, kernel, **options):
     return op
 
 
-def told(op, thorough=True):
-    coverage = opsdk.verify(op, thorough=thorough).coverage
+def told(op, level="thorough"):
+    coverage = opsdk.verify(op, level=level).coverage
     return [text for text in coverage.notes if "reached" in text]
 
 
@@ -45,14 +45,14 @@ def test_lines_that_no_call_reached_are_told_with_their_place_and_only_where_it_
     (text,) = told(op)
     assert text.startswith("planted::f, numba kernel: no call reached ")
     assert f"test_coverage.py:{first + 4}-{first + 5}; give a sample that does, or say why it is well" in text
-    assert text in opsdk.verify(op, thorough=True).coverage.warnings
-    assert told(op, thorough=False) == []
+    assert text in opsdk.verify(op, level="thorough").coverage.warnings
+    assert told(op, level="default") == []
 
 
 def test_a_comment_says_why_a_line_is_reached_by_nothing(define):
     (text,) = told(doubled(define, explained))
     assert text.endswith(", nobody has so many")
-    assert opsdk.verify(doubled(define, explained, replace=True), thorough=True).coverage.warnings == (
+    assert opsdk.verify(doubled(define, explained, replace=True), level="thorough").coverage.warnings == (
         "planted::f: no backward declared",
     )
 
@@ -95,7 +95,7 @@ def test_a_kernel_whose_lines_cannot_be_counted_is_told_and_not_passed(define, m
     op = define(lambda x: 2 * x)
     op.kernel("cpu", language="c", dtype="float64", contiguous=True, source=C.format(LOOP))
     monkeypatch.setattr("opsdk.backends.c.coverage._READER", "no-such-reader")
-    report = opsdk.verify(op, thorough=True)
+    report = opsdk.verify(op, level="thorough")
     assert [text for text in report.coverage.skipped if "lines" in text] == [
         "planted::f, c kernel: lines not counted, op 'planted::f', c kernel: expected no-such-reader, which counts "
         "lines, got none; it comes with gcc"

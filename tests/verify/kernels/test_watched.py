@@ -17,7 +17,7 @@ numba = pytest.importorskip("numba")
 
 
 def checked(op, *inputs, **options):
-    session = Session(op.opdef, [], 0, 1500, **{"thorough": True, **options})
+    session = Session(op.opdef, [], 0, 1500, **{"level": "thorough", **options})
     session.calls = [Call([array], {}) for array in inputs or [np.arange(1.0, 8)]]
     check_rows(session)
     return session
@@ -66,7 +66,7 @@ def test_what_could_not_be_watched_is_said_and_has_not_passed(watching):
     assert "undefined" not in session.lines["cpu,float64,c"].checks
 
 
-@pytest.mark.parametrize(("options", "calls"), [({}, 1), ({"thorough": False}, 0), ({"rows": ("numba",)}, 0)])
+@pytest.mark.parametrize(("options", "calls"), [({}, 1), ({"level": "default"}, 0), ({"rows": ("numba",)}, 0)])
 def test_it_runs_where_it_is_asked_for(watching, options, calls):
     given = watching()
     session = checked(doubling(GOOD), **options)
@@ -91,7 +91,7 @@ def test_a_kernel_that_leaves_memory_of_its_own_is_not_run_in_this_process():
 def test_nothing_else_runs_a_kernel_that_leaves_its_memory(watching, monkeypatch):
     watching(Fault(0, "bounds", "it wrote byte 48 of memory of 48 bytes", "f.c:7"))
     monkeypatch.setattr(CffiC, "launch_into", lambda *_: pytest.fail("it ran"))
-    report = opsdk.verify(doubling(GOOD), samples=[opsdk.Sample(np.ones(6))], thorough=True)
+    report = opsdk.verify(doubling(GOOD), samples=[opsdk.Sample(np.ones(6))], level="thorough")
     assert [finding.check for finding in report.findings] == ["bounds"]
 
 
@@ -115,16 +115,16 @@ def test_a_race_of_a_numba_kernel_is_found_in_every_run():
         for i in numba.prange(2 * x.size):
             y[i // 2] += x[i % x.size]
 
-    session = Session(op.opdef, [], 0, 1500, thorough=True)
+    session = Session(op.opdef, [], 0, 1500, level="thorough")
     assert watch([session.case([*op.opdef.kernels][-1], Call([np.arange(1.0, 8)], {}))]) == ("bounds", "race")
     (finding,) = session.findings.values()
     assert finding.id == "t::f[cpu,float64,numba]::race"
     assert "steps 0 and 1 of the parallel loop both write y[0], of shape (7,)" in finding.message
 
 
-@pytest.mark.parametrize("thorough", [True, False])
-def test_calls_of_other_sizes_are_watched_too(watching, thorough):
+@pytest.mark.parametrize("level", ["thorough", "default"])
+def test_calls_of_other_sizes_are_watched_too(watching, level):
     given = watching()
-    session = Session(doubling(GOOD).opdef, [Call([np.arange(1.0, 8)], {})], 0, 1500, thorough=thorough)
+    session = Session(doubling(GOOD).opdef, [Call([np.arange(1.0, 8)], {})], 0, 1500, level=level)
     check_elsewhere(session)
-    assert ({inputs[0].size for inputs, _ in given} - {7} != set()) == thorough
+    assert ({inputs[0].size for inputs, _ in given} - {7} != set()) == (level == "thorough")
