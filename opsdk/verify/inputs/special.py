@@ -21,7 +21,7 @@ def special_calls(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator)
     for base in bases([call for call in calls if not call.extra])[:1]:
         lengths = lengths_of(base)
         made = [_with_equal_inputs(base), _with_close_eigenvalues(base)]
-        if opdef.samples is not None:  # else the stock has such
+        if opdef.samples is not None and opdef.traits.accuracy is None:  # what approximates is declared near samples
             made += patterned(opdef, base, "great")
         made.append(resized(opdef, base, dict.fromkeys(lengths, 1), rng) if lengths else None)
         made.append(resized(opdef, base, dict.fromkeys(lengths, 3), rng) if len(lengths) > 1 else None)

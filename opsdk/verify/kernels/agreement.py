@@ -129,7 +129,7 @@ def where_unlike(got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     largest = np.max(np.abs(truth), initial=1.0, where=np.abs(truth) < _COUNTS)
     with np.errstate(all="ignore"):
         is_near = np.abs(got - truth) <= resolution(got.dtype) ** (2 / 3) * np.maximum(np.abs(truth), largest)
-    return np.where(is_near, truth, got).astype(got.dtype)
+    return np.where(is_near & np.isfinite(truth), truth, got).astype(got.dtype)
 
 
 def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, limit: float) -> np.ndarray:

@@ -228,7 +228,7 @@ def test_a_function_of_a_dtype_that_the_reference_refuses_is_said_not_to_be_comp
 
 
 def test_numbers_that_agree_in_two_thirds_of_the_largest_ones_digits_are_those_of_the_truth():
-    truth = np.array([300.0, 2e-9, 1.0, np.nan, 1e300])
-    got = np.array([300.0 + 1e-9, 3e-9, 1.5, 7.0, 2e300])
-    np.testing.assert_array_equal(where_unlike(got, truth), [300.0, 2e-9, 1.5, 7.0, 2e300])
+    truth = np.array([300.0, 2e-9, 1.0, np.nan, 1e300, np.inf])
+    got = np.array([300.0 + 1e-9, 3e-9, 1.5, 7.0, 2e300, 1.0])
+    np.testing.assert_array_equal(where_unlike(got, truth), [300.0, 2e-9, 1.5, 7.0, 2e300, 1.0])
     assert where_unlike(np.float32([1.00001]), np.float32([1.0])).tolist() == [1.0]
