@@ -240,6 +240,7 @@ def _run(
     kept: dict[tuple[str, str | None], Finding] = {}
     for found in findings:  # the first of each check and input; later points show the same fault again
         kept.setdefault((found.check, found.input), replace(found, cause=found.cause or CAUSES.get(found.check)))
+    kept = {key: found for key, found in kept.items() if not _is_known(found, findings)}
     findings = sorted(kept.values(), key=lambda f: _GRAVITY.index(f.check) if f.check in _GRAVITY else len(_GRAVITY))
     verdict: Verdict = "fail" if findings else "pass" if values.is_conclusive() else "inconclusive"
     if verdict == "pass" and not tally.tested:
@@ -264,6 +265,12 @@ def _only(finding: Finding, right: str, wrong: str) -> Finding:
         return finding
     rest = f": {finding.cause}" if finding.cause else ""
     return replace(finding, cause=f"right at the {right}, wrong at {wrong}{rest}")
+
+
+def _is_known(tied: Finding, findings: list[Finding]) -> bool:
+    """Says whether what is found of two inputs together is what is wrong of one of them alone."""
+    of = tied.message.partition(":")[0]  # it names both
+    return tied.check == "tied inputs" and any(f.check == "vjp value" and repr(f.input) in of for f in findings)
 
 
 def _is_hopeless(findings: list[Finding]) -> bool:

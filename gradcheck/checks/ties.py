@@ -22,6 +22,7 @@ from gradcheck.report import Finding
 _LIMITS = Limits(12, 256)
 _STEP = 2.0**-20
 _SLACK = 2.0**-10  # a smooth slope changes by far less over such a step, a kink by far more
+_ROUNDINGS = 8.0  # of an output, and of the input beside it, at each of three points
 
 
 def check_same_array(session: Session) -> list[Finding]:
@@ -92,16 +93,17 @@ def check_together(session: Session) -> list[Finding]:
 
 
 def _has_kink(session: Session, i: int, j: int) -> bool:
-    """Says whether slopes in one input differ on both sides of the tie."""
+    """Says whether slopes in one input differ on both sides of the tie, by more than rounding makes of them."""
     value = session.inputs[i]
     assert isinstance(value, np.ndarray)
-    step = _STEP * max(float(np.max(np.abs(as_float64(value)), initial=0.0)), _STEP)
+    share = max(_STEP, session.eps**0.5)  # of a step that is lost in rounding nothing could be told
+    step = share * max(float(np.max(np.abs(as_float64(value)), initial=0.0)), _STEP)
     below, at, above = (_outputs(session, i, j, shift * step) for shift in (-1.0, 0.0, 1.0))
     left, right = (at - below) / step, (above - at) / step
     finite = np.isfinite(left) & np.isfinite(right)
-    return bool(
-        np.any(np.abs(left - right)[finite] > _SLACK * np.maximum(np.abs(left), np.abs(right))[finite].max(initial=0.0))
-    )
+    smooth = _SLACK * np.maximum(np.abs(left), np.abs(right))[finite].max(initial=0.0)
+    rounding = _ROUNDINGS * session.eps * np.abs(at)[finite] / step
+    return bool(np.any(np.abs(left - right)[finite] > smooth + rounding))
 
 
 def _outputs(session: Session, i: int, j: int, shift: float) -> FloatArray:

@@ -158,7 +158,7 @@ def _quotients(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(3, 5)), away[0], reason="broadcast divisor")
     yield Sample(rng.normal(size=(5,)), away[:, :1], reason="both broadcast")
     yield Sample(np.array(1.0), np.array(-2.0), reason="0-d")
-    yield Sample(np.array([1.0, -1.0, 0.0, 2.0]), np.array([0.0, 0.0, 0.0, 1.0]), reason="division by 0")
+    yield Sample(np.array([1.0, -1.0, 0.0, 2.0]), np.array([0.0, 0.0, 0.0, 1.0]), reason="division by 0: inf, nan")
     yield Sample(np.array([1, 2, 3]), np.array([2, 2, 2]), reason="integers give floats")
     yield Sample(np.zeros((0, 4)), np.ones((4,)), reason="empty")
 

@@ -7,6 +7,7 @@ with its reason, and missed where it does not show.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -93,9 +94,11 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     """
     found = in_order(finding for session in sessions for finding in session.settled)
     doubted: dict[str, str] = {}
+    patterns: dict[str, str | None] = {}
     for session, gradients in pairwise(sessions):
         doubted.update(_beside_wrong(session, gradients))
-    told = [replace(finding, compare=doubted.get(finding.id, finding.compare)) for finding in found]
+        patterns.update(_of_derivative(session, gradients))
+    told = [replace(f, compare=doubted.get(f.id, f.compare), cause=f.cause or patterns.get(f.id)) for f in found]
     return tuple(sorted(told, key=lambda finding: bool(finding.compare)))
 
 
@@ -105,18 +108,10 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
     A kernel is compared with a reference that is wrong; an order of memory may change which of several wrong numbers
     comes out, as where one element is written twice.
     """
-    rule = session.opdef.grad
     found = [f for f in session.settled if kind_of(f.check) == "vjp"]
     wrong = {f.input for f in found if is_reference(f.row)}
-    if rule is None:
-        return
-    of = dict(zip(gradients.opdef.schema.output_names, rule.wrt, strict=True))
-    for finding in gradients.settled:
-        kind, _, output = finding.check.partition(".")
-        output, bracket, number = output.partition("[")
-        if kind not in ("value", "layout") or output not in of:
-            continue
-        name = session.opdef.schema.input_names[of[output]] + bracket + number
+    for finding, name in _with_inputs(session, gradients):
+        kind = kind_of(finding.check)
         own = {KernelId.parse(f.row).at_any_dtype for f in found if f.input == name}
         if kind == "layout" and KernelId.parse(finding.row).at_any_dtype in own:
             yield finding.id, f"contiguous inputs give a wrong gradient of {name!r} too; mend that first"
@@ -127,11 +122,36 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
             yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
 
 
+def _of_derivative(session: Session, gradients: Session) -> Iterator[tuple[str, str | None]]:
+    """Yields the ids of wrong values of a gradient op, and the pattern known of the gradient that they are."""
+    patterns = {
+        (KernelId.parse(f.row).at_any_dtype, f.input): f.cause for f in session.settled if kind_of(f.check) == "vjp"
+    }
+    for finding, name in _with_inputs(session, gradients):
+        if kind_of(finding.check) == "value":
+            yield finding.id, patterns.get((KernelId.parse(finding.row).at_any_dtype, name))
+
+
+def _with_inputs(session: Session, gradients: Session) -> Iterator[tuple[Finding, str]]:
+    """Yields the findings of a gradient op's values, with the names of the inputs that they are the gradients of."""
+    rule = session.opdef.grad
+    if rule is None:
+        return
+    of = dict(zip(gradients.opdef.schema.output_names, rule.wrt, strict=True))
+    for finding in gradients.settled:
+        kind, _, output = finding.check.partition(".")
+        output, bracket, number = output.partition("[")
+        if kind in ("value", "layout") and output in of:
+            yield finding, session.opdef.schema.input_names[of[output]] + bracket + number
+
+
 def _rank(finding: Finding) -> tuple[bool, int]:
-    """Returns the place of a finding: numbers wrong in float32 alone, often by overflow, come after all others."""
+    """Returns the place of a finding: what overflows, as numbers wrong in float32 alone often do, comes last."""
     kind = kind_of(finding.check)
     gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
-    return gravity >= _NUMBERS and KernelId.parse(finding.row).dtype == "float32", gravity
+    is_finite = kind != "value" or finding.analytic is None or math.isfinite(finding.analytic)
+    overflows = KernelId.parse(finding.row).dtype == "float32" or (is_reference(finding.row) and not is_finite)
+    return gravity >= _NUMBERS and overflows, gravity
 
 
 def _follows(finding: Finding, cause: Finding) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import gradcheck
 from gradcheck.model.dtypes import resolution
 from gradcheck.model.recall import one_forward
+from gradcheck.report import counted
 from opsdk.backends.call.buffers import infer
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
@@ -253,7 +254,7 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
         line.sees = max(line.sees or 0.0, seen)
     session.notes.update(dict.fromkeys(f"{name}, kink {kink}" for kink in report.coverage.kinks[:_KINKS]))
     if report.verdict == "inconclusive" or report.coverage.inconclusive:
-        reasons = "; ".join(f"{count} elements, {reason}" for reason, count in report.coverage.inconclusive)
+        reasons = "; ".join(f"{counted(count, 'element')}, {reason}" for reason, count in report.coverage.inconclusive)
         unsure = session.skipped if call.extra else session.inconclusive
         unsure[f"{name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
 

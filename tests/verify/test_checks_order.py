@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.backends.call.language import LANGUAGES, PyFunc
 from opsdk.verify import render_text, verify
 from opsdk.verify.checks import in_order
@@ -155,3 +156,37 @@ def test_a_kernel_that_differs_from_a_right_reference_is_alone_in_it(with_kernel
     first = report.findings[0]
     assert (first.op, first.check, first.compare) == ("planted::f_grad", "value.dx", "")
     assert "compare  the reference kernel passes; only this kernel is wrong" in render_text(report)
+
+
+def test_a_wrong_value_of_a_gradient_is_told_at_its_own_input_with_the_pattern_of_the_derivative():
+    pytest.importorskip("numba")
+
+    @opsdk.op("two(Tensor w, Tensor u, Tensor k) -> Tensor y", namespace="planted", infer=opsdk.infer.like("k"))
+    def two(w, u, k):
+        return w * k + u * k * k
+
+    @two.backward
+    def two_grad(w, u, k, dy):
+        return (dy * k).sum(0), (dy * k * k).sum(0), dy * (w + 2 * u * k)
+
+    @two_grad.kernel("cpu", language="numba", dtype="float64")
+    def two_grad_numba(w, u, k, dy, dw, du, dk):
+        for j in range(k.shape[1]):
+            dw[j] = du[j] = 0.0
+            for i in range(k.shape[0]):
+                dw[j] += dy[i, j] * k[i, j]
+                du[j] = dy[i, j] * k[i, j] * k[i, j]  # not added
+                dk[i, j] = dy[i, j] * (w[j] + 2 * u[j] * k[i, j])
+
+    @two.samples
+    def two_samples(rng):
+        yield opsdk.Sample(rng.normal(size=3), rng.normal(size=3), rng.normal(size=(4, 3)))
+
+    value, vjp = verify(two).findings
+    assert (value.check, vjp.check) == ("value.du", "vjp.u")
+    assert f"worst du[{value.index[0]}] at u[{value.index[0]}] = " in value.message
+    assert (
+        value.cause
+        == vjp.cause
+        == ("yours is the contribution of the last output alone: '=' where '+=' is meant does this")
+    )

@@ -45,6 +45,13 @@ def test_elements_that_nobody_could_judge_are_told_though_the_others_pass(define
     assert "elements, error bar too wide to judge" in told
 
 
+def test_one_element_that_nobody_could_judge_is_one(define):
+    op = define(lambda x: np.where(x > 5, np.round(x * 1e9) * 1e-9, x), lambda dy: dy * 1.0)
+    op.samples(lambda rng: [opsdk.Sample(np.array([1.0, 7.0]), reason="a stair")])
+    (told,) = verify(op).coverage.inconclusive
+    assert told.endswith("a stair: 1 element, error bar too wide to judge")
+
+
 def test_a_size_that_jumps_with_the_values_is_undecided_where_the_rule_leaves_it_open_and_no_fault():
     schema = "f(Tensor x) -> Tensor y"
     op = opsdk.op(schema, namespace="planted", infer=lambda x: opsdk.TensorSpec((None,), x.dtype))(lambda x: x[x > 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from opsdk.verify.kernels.agreement import check_values, same_bits
 from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
+from opsdk.verify.kernels.reach import tell_nan
 from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
@@ -116,32 +117,8 @@ def _is_accepted(session: Session, call: Call) -> bool:
         session.skipped[f"{sample} refused, its outputs are not finite"] = None
         return False
     session.ran += 1
-    _tell_nan(session, call, outputs)
+    tell_nan(session, call, outputs)
     return True
-
-
-def _tell_nan(session: Session, call: Call, made: Sequence[Any]) -> None:
-    """Says once that a default sample lies where the op gives nan: there is no derivative to judge there."""
-    opdef = session.opdef
-    if session.gives_nan or call.declared or call.extra or opdef.gradient_of is not None:
-        return
-    names = flat_names(opdef.schema.input_names, call.inputs)
-    floating = {name: array for name, array in zip(names, flat(call.inputs), strict=True) if is_float(array)}
-    if not floating or not all(np.isfinite(array).all() for array in floating.values()):
-        return
-    first = next(iter(floating))
-    for output in map(np.asarray, flat(made)):
-        if not is_float(output) or not np.isnan(output).any():
-            continue
-        where = np.argwhere(np.isnan(output))
-        place = calls.element(opdef.schema.input_names, call.inputs, output.shape, tuple(map(int, where[0])))
-        place = f", first at {place}" if place else ""
-        session.gives_nan = True
-        session.warn(
-            f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}"
-            f"{place}; nothing is judged there, declare domain={{{first!r}: (low, high)}}"
-        )
-        return
 
 
 def _is_refused_by_rule(session: Session, call: Call) -> bool:

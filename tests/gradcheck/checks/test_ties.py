@@ -4,8 +4,12 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gradcheck import check
+from gradcheck.checks.session import Session
+from gradcheck.checks.ties import check_together
+from gradcheck.model.protocol import build_subject
 
 A, B = np.random.default_rng(5).normal(size=(2, 40, 40))
 
@@ -108,6 +112,37 @@ def test_a_tie_that_is_given_to_either_or_shared_is_right() -> None:
             return c[0] * first, c[0] * (1 - first)
 
         assert check(np.maximum, vjp, (X, OTHER)).verdict == "pass"
+
+
+def smooth(w: Any, u: Any, k: Any) -> Any:
+    return np.exp(w) * k + u * k * k
+
+
+def smooth_vjp(factor: float) -> Any:
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        w, u, k = i
+        dw, du = (c[0] * k * np.exp(w)).sum(0), (c[0] * k * k).sum(0)
+        return dw, np.asarray(factor * du).astype(u.dtype), c[0] * (np.exp(w) + 2 * u * k)
+
+    return vjp
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_rounding_of_a_smooth_function_is_no_tie(dtype: str) -> None:
+    inputs = tuple(np.asarray(array, dtype) for array in (OTHER[0], X[1], X))
+    subject = build_subject(smooth, smooth_vjp(3.0), None, inputs, ["w", "u", "k"], None, (), ())
+    session = Session.start(subject, inputs, np.random.default_rng(0), float(np.finfo(dtype).eps))
+    assert check_together(session) == []
+
+
+def test_a_tie_in_float32_is_found() -> None:
+    vjp = lambda i, o, c: (c[0] * (i[0] >= i[1]), c[0] * (i[1] >= i[0]))  # noqa: E731
+    assert "tied inputs" in found_tied(np.maximum, vjp, (X.astype("float32"), OTHER.astype("float32")))
+
+
+def test_a_gradient_that_is_wrong_anywhere_is_not_told_again_of_a_tie() -> None:
+    vjp = lambda i, o, c: (c[0] * (i[0] >= i[1]), 3.0 * c[0] * (i[1] >= i[0]))  # noqa: E731
+    assert list(found_tied(np.maximum, vjp, (X, OTHER))) == ["vjp value"]
 
 
 def test_a_first_call_of_vjp_that_alone_is_wrong_is_found() -> None:
