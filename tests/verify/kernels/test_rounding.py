@@ -6,7 +6,8 @@ import pytest
 import opsdk
 from opsdk import vmath
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.agreement import Rounding, measure
+from opsdk.verify.kernels.agreement import measure
+from opsdk.verify.kernels.rounding import Rounding
 
 EPS = 2.0**-52
 
