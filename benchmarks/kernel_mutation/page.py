@@ -59,6 +59,7 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
     counts = Counter(part_of(result, why) for result in results)
     changing = counts["caught"] + counts["missed"]
     early = sum(r.stage != STAGES[r.language][-1] for r in results if part_of(r, why) == "missed" and r.stage in FIRST)
+    deep = sum(r.stage == "thorough" and r.verdict == "caught" for r in results)
     text = [
         "# Edited kernels that `opsdk check` sees",
         "",
@@ -70,7 +71,8 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         "",
         f"**{counts['caught']} of {changing} that change anything are caught, {100 * score(results, why):.1f} %.** "
         f"{counts['same']} survivors change nothing, each for the reason below; {counts['missed']} are missed, "
-        f"{early} of them by the first stage alone, with the rest of the check not asked. "
+        f"{early} of them by the first stage alone, with the rest of the check not asked. {deep} are caught under "
+        "`--thorough`, where the check without it was not asked apart. "
         f"{counts['invalid']} more do not compile and do not count.",
         "",
     ]

@@ -37,7 +37,7 @@ ROWS = {"c": ("c",), "numba": ("cpu,numba",), "cuda": ("cuda",)}
 def values(op: Op, rows: tuple[str, ...]) -> None:
     """Runs the kernels of an op and of its gradient ops and compares them, which is what `verify` does first."""
     for opdef in reversed(list(run.chain(op.opdef))):
-        session = Session(opdef, calls_of(opdef, None, 0), 0, run._BUDGET, rows)
+        session = Session(opdef, calls_of(opdef, None, 0), 0, 0, rows)  # without a derivative
         with run._unused(opdef), run._whole(session), np.errstate(all="ignore"):
             check_rows(session)
 
@@ -49,7 +49,7 @@ def whole(op: Op, rows: tuple[str, ...]) -> None:
 
 def thorough(op: Op, rows: tuple[str, ...]) -> None:
     """Runs every check of `opsdk check --thorough`."""
-    run.verify(op, rows=rows, thorough=True)
+    run.verify(op, rows=rows, level="thorough")
 
 
 # What is tried of a mutant, in this order, until something is found: (name, with Numba's kernels run as Python, what).

@@ -3,6 +3,7 @@
 import numpy as np
 
 import opsdk
+from opsdk import errors
 
 sum_to_like = opsdk.find_op("sum_to_like")  # unlike opsdk.sum_to it is an op, of which there is a derivative
 
@@ -81,6 +82,8 @@ def pair_products(x, y, *, interleaved):
 
     Returns real and imaginary parts, each of shape (…, head_dim / 2).
 
+    Raises ValueError: head_dim is odd.
+
     Gradient: with respect to x and y, to any order.
     """
     (a, b), (c, d) = pairs(x, interleaved), pairs(y, interleaved)
@@ -89,6 +92,8 @@ def pair_products(x, y, *, interleaved):
 
 @pair_products.infer
 def pair_products_infer(x):
+    if x.ndim == 0 or (x.shape[-1] or 0) % 2:
+        raise errors.ShapeError(f"pair_products: x expected an even number of features, got shape {x.shape}")
     half = opsdk.TensorSpec((*x.shape[:-1], None if x.shape[-1] is None else x.shape[-1] // 2), x.dtype)
     return half, half
 

@@ -17,8 +17,9 @@ from opsdk.verify import gradients
 from opsdk.verify.gradients import carriers, rule_of
 from opsdk.verify.inputs.calls import Call, flat
 from opsdk.verify.inputs.domains import held
-from opsdk.verify.kernels.agreement import Rounding, measure, same_bits
+from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.session import Case, said
 
 _FEW = 4  # of which every subset is tried; of more, each alone and all but one

@@ -27,8 +27,8 @@ from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.special import special_calls
-from opsdk.verify.kernels.agreement import near
 from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.rounding import near
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import opsdk
 from benchmarks.kernel_mutation import __main__ as command
 from benchmarks.kernel_mutation import c_edits, c_tokens, edit, judge, page, python_edits, units
 from benchmarks.kernel_mutation.judge import Judge, Records, Result, in_turns
@@ -324,6 +325,15 @@ def test_what_was_judged_is_judged_again_where_that_is_asked_for(tmp_path, monke
     assert judged("missed") == [True, False, False]
 
 
+def test_the_limit_is_that_of_a_text_that_no_cache_knows_though_it_computes_the_same():
+    c = replace(unit(C, "mean", "c"), subjects=(("a.py", "a::f"),))
+    other = replace(c, subjects=(("a.py", "a::f"), ("a.py", "a::g")))
+    texts = {judge._as_it_is(each, stage) for each in (c, other) for stage in ("values", "check")}
+    assert len(texts) == 4
+    assert all(edited.startswith(C) and edited[len(C) :].startswith("\n/* ") for edited in texts)
+    compile(judge._as_it_is(unit(PYTHON, "total", "numba"), "values"), "kernel", "exec")
+
+
 def test_mutants_come_in_turns():
     assert list(in_turns([["a", "b", "c"], [], ["d"]])) == ["a", "d", "b", "c"]
 
@@ -346,6 +356,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
     assert "6 mutants of 2 of 3 functions" in text
     assert "**3 of 4 that change anything are caught, 75.0 %.** 1 survivors" in text
     assert "1 are missed, 1 of them by the first stage alone" in text
+    assert "0 are caught under `--thorough`" in text
     assert "| index: an index beside the right one | 2 | 0 | 1 | 1 |" in text
     assert "| Numba | 0 | 0 | 1 | 0 |" in text
     assert "| `value` | 1 |" in text
@@ -371,6 +382,22 @@ def test_the_mutants_are_listed_without_judging_any(capsys):
     pytest.importorskip("numba")
     assert command.main(["--list", "--limit", "2", "--family", "examples", "--only", "relu.c"]) == 0
     assert capsys.readouterr().out.count("examples/kernels/relu.c:relu") == 4
+
+
+@pytest.mark.parametrize("stage", ["values", "check", "thorough"])
+def test_each_stage_ends_at_the_first_finding_and_says_nothing_of_what_is_right(stage, monkeypatch):
+    pytest.importorskip("numba")
+    from benchmarks.kernel_mutation import worker
+
+    monkeypatch.setattr(worker.Case, "find", worker.planted.find_and_end)
+    _, examine = worker.STAGES[stage]
+    with opsdk.REGISTRY.scoped():
+        doubled = opsdk.op(lambda x: 2 * x, name="doubled", namespace="t")
+        doubled.kernel("cpu", lambda x: 2.0 * x, language="numba", dtype="float64")
+        examine(doubled, ("numpy",))
+        doubled.kernel("cpu", lambda x: 3.0 * x, language="numba", dtype="float64")
+        with pytest.raises(worker.planted.Found, match="::value"):
+            examine(doubled, ("cpu,numba",))
 
 
 @pytest.mark.slow  # a worker, and a C compiler

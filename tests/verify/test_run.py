@@ -8,7 +8,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import ShapeError
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.kernels.agreement import Rounding
+from opsdk.verify.kernels.rounding import Rounding
 
 
 def raises(y):

@@ -13,8 +13,9 @@ import numpy as np
 from gradcheck.model.dtypes import resolution
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, each, flat, is_float
-from opsdk.verify.kernels.agreement import Difference, Rounding, measure
+from opsdk.verify.kernels.agreement import Difference, measure
 from opsdk.verify.kernels.launch import launch
+from opsdk.verify.kernels.rounding import Rounding
 
 _LONG = np.dtype("float64")
 _PEER = 1000.0  # rounding units of the largest element

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Call, each, flat, is_float
+from opsdk.verify.inputs.calls import Call, each, is_float
 from opsdk.verify.inputs.domains import broken, held
 from opsdk.verify.inputs.patterns import patterned
 from opsdk.verify.inputs.sizes import bases, lengths_of, resized
@@ -17,31 +17,17 @@ _GAP = 2.0**-10  # between the two least eigenvalues, as a share of the distance
 
 
 def special_calls(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator) -> Iterator[Call]:
-    """Yields calls where inputs are equal, eigenvalues close, numbers great, axes of one element, or arrays square."""
+    """Yields calls where eigenvalues are close, numbers great, axes of one element, or arrays square."""
     for base in bases([call for call in calls if not call.extra])[:1]:
         lengths = lengths_of(base)
-        made = [_with_equal_inputs(base), _with_close_eigenvalues(base)]
-        if opdef.samples is not None:  # else the stock has such
+        made = [_with_close_eigenvalues(base)]
+        if opdef.samples is not None and opdef.traits.accuracy is None:  # what approximates is declared near samples
             made += patterned(opdef, base, "great")
         made.append(resized(opdef, base, dict.fromkeys(lengths, 1), rng) if lengths else None)
         made.append(resized(opdef, base, dict.fromkeys(lengths, 3), rng) if len(lengths) > 1 else None)
         for call in made:
             if call is not None and not broken(opdef, inside := held(opdef, call)):
                 yield inside
-
-
-def _with_equal_inputs(call: Call) -> Call | None:
-    """Returns a call whose inputs of one shape hold the same numbers, in arrays of their own."""
-    first: dict[object, np.ndarray] = {}
-    arrays = [array for array in flat(call.inputs) if is_float(array) and array.size]
-
-    def equal(array: np.ndarray) -> np.ndarray:
-        if not is_float(array):
-            return array
-        return np.array(first.setdefault((array.shape, array.dtype), array))
-
-    made = replace(call, inputs=each(call.inputs, equal), reason="equal inputs", declared=False, extra=True)
-    return made if len(first) < len(arrays) else None
 
 
 def _with_close_eigenvalues(call: Call) -> Call | None:

@@ -7,16 +7,15 @@ what is lost on the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcheck.model.dtypes import resolution
 from gradcheck.model.dtypes import same_bits as same_bytes
-from gradcheck.model.perturb import SIGNS, perturb, perturb_within
 from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, flat, is_float, is_inexact, paired
@@ -24,6 +23,7 @@ from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.stock import GREAT
 from opsdk.verify.kernels.launch import refusing, results
 from opsdk.verify.kernels.reach import is_finite, leaves, source, widened, without_overflow
+from opsdk.verify.kernels.rounding import SHORT_EPS, Moves, Rounding
 from opsdk.verify.session import Case
 
 # Units in the last place that a right kernel may be off: two for each of a handful of elementary functions.
@@ -35,14 +35,8 @@ LAST = "only the last element: a loop that ends one too early does this"
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
+_COUNTS = 1e4  # what is larger hides nothing of the others
 _SHAKY = 1e-4  # of an output's largest element, from where a change is none of rounding
-# Draws of what a computation loses. Where terms cancel to 0, two of three draws lose nothing: what is wrong beside
-# eight of them is looked at with many.
-_NEIGHBOURS, _MANY_NEIGHBOURS = 8, 96
-_NEAR = 2.0**-7  # relative distance of them: the same cancels there, and other bits are rounded away
-_SHORT_EPS = 2.0**-23
-
-Moves = list[np.ndarray | None]  # per output; None of one that is no floating or complex array
 
 
 @dataclass(frozen=True)
@@ -124,6 +118,14 @@ def measure(
     return replace(found, error=float(told.max(initial=0.0)))  # beside an exact 0 it counts as it is
 
 
+def where_unlike(got: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Returns numbers with the truth in the place of those that agree with it in two thirds of the largest's digits."""
+    largest = np.max(np.abs(truth), initial=1.0, where=np.abs(truth) < _COUNTS)
+    with np.errstate(all="ignore"):
+        is_near = np.abs(got - truth) <= resolution(got.dtype) ** (2 / 3) * np.maximum(np.abs(truth), largest)
+    return np.where(is_near & np.isfinite(truth), truth, got).astype(got.dtype)
+
+
 def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, limit: float) -> np.ndarray:
     """Whether numbers just below and just above the greatest one are neighbours."""
     edge = np.isinf(value) | np.isinf(narrow)
@@ -150,132 +152,6 @@ def _worst(wrong: np.ndarray, error: np.ndarray, got: np.ndarray, truth: np.ndar
 
 def _plain(value: Any) -> Any:  # Any: a number of any dtype, as a Python float, or complex where it is
     return complex(value) if np.asarray(value).dtype.kind == "c" else float(value)
-
-
-@dataclass(frozen=True, eq=False)
-class Rounding:
-    """A computation at one call, whose outputs answer to rounding.
-
-    Args:
-        run: the computation, in the dtype of its inputs.
-        call: where; floating inputs in float64.
-        eps: the relative size of a unit in the last place.
-        seed: of everything that is drawn.
-        constant: positions of inputs that stay.
-        center: the outputs there, where they are known: of another run nobody knows whether it gives the same.
-        holding: moves the values of a call into their domain.
-    """
-
-    run: Callable[[Call], list[Any]]
-    call: Call
-    eps: float
-    seed: int
-    constant: Sequence[int] = ()
-    center: Sequence[Any] | None = None
-    holding: Callable[[Call], Call] = lambda call: call
-
-    @cached_property
-    def together(self) -> Moves:
-        """How much the elements of each output move when the inputs move by one unit in their last place."""
-        return self._moves(self.constant)
-
-    @cached_property
-    def apart(self) -> Moves:
-        """The sum of what `together` finds for one input after the other, whose changes cannot cancel.
-
-        It takes a run or two for each input: a second look at what seems to be wrong.
-        """
-        positions = range(len(self.call.inputs))
-        moving = [i for i in positions if i not in self.constant]
-        stays = [[other for other in positions if other != i] for i in moving] or [list(positions)]
-        found = map(self._moves, stays)
-        return [None if parts[0] is None else np.sum(parts, axis=0) for parts in zip(*found, strict=True)]
-
-    def _moves(self, constant: Sequence[int]) -> Moves:
-        call = self.call
-        rng = np.random.default_rng([self.seed, 11])
-        stays = [i in constant for i, value in enumerate(call.inputs) for _ in flat([value])]
-        middle = flat(self.run(call) if self.center is None else self.center)
-        moved: Moves = [np.zeros(c.shape) if is_inexact(c) else None for c in middle]
-        for _ in range(2):
-            inputs = [
-                a if stay or not is_inexact(a) else perturb(a, self.eps * SIGNS, rng, turns=True)
-                for a, stay in zip(flat(call.inputs), stays, strict=True)
-            ]
-            for there in self._runs(inputs):
-                for k, (c, t) in enumerate(zip(middle, there, strict=False)):  # a list may be of another length there
-                    held = moved[k]
-                    if held is not None and is_inexact(t) and c.shape == t.shape:
-                        moved[k] = np.maximum(held, _gap(t, c))
-        return moved
-
-    def _runs(self, moved: list[Any]) -> Iterator[list[Any]]:
-        """Yields the outputs where all inputs have moved; where that leaves the domain, those where one of them has."""
-        held = flat(self.call.inputs)
-        alone = [
-            [a if i == k else b for i, (a, b) in enumerate(zip(moved, held, strict=True))] for k in range(len(held))
-        ]
-        changes = [arrays for k, arrays in enumerate(alone) if moved[k] is not held[k]]
-        for number, arrays in enumerate([moved, *changes]):
-            inputs = calls.refill(self.call.inputs, [np.asarray(array) for array in arrays])
-            try:
-                made = flat(self.run(self.holding(replace(self.call, inputs=inputs))))
-            except Exception:  # a step out of the domain tells nothing about rounding
-                continue
-            yield made
-            if number == 0:
-                return
-
-    @cached_property
-    def lost(self) -> Moves:
-        """What the computation itself loses at the resolution `eps`, as where x - tanh(x) nearly cancels.
-
-        No movement of the inputs shows that. It is told from float32: how far the results are from those in float64
-        for the same numbers, the most over some nearby, since at one it may be right by chance. Where float32 leaves
-        no digit at all it tells too little; where float32 is not taken there are no moves.
-        """
-        return self._losses(_NEIGHBOURS)
-
-    @cached_property
-    def lost_by_some(self) -> Moves:
-        """What `lost` finds over many more nearby: an exact 0 may be all that a few of them show."""
-        return self._losses(_MANY_NEIGHBOURS)
-
-    def _losses(self, draws: int) -> Moves:
-        rng = np.random.default_rng([self.seed, 19])
-        found: Moves = []
-        for _ in range(draws):
-            inputs = [
-                value if i in self.constant else calls.each([value], lambda a: near(a, rng))[0]
-                for i, value in enumerate(self.call.inputs)
-            ]
-            try:
-                short = self.holding(replace(self.call, inputs=inputs)).cast(np.dtype("float32"))
-                pairs = list(zip(flat(self.run(short)), flat(self.run(short.cast(np.dtype("float64")))), strict=True))
-            except Exception:  # written for one dtype only, or out of the domain
-                continue
-            gaps = [_gap(a, b) if _is_alike(a, b) else None for a, b in pairs]
-            scaled = [None if gap is None else gap.astype(np.float64) * (self.eps / _SHORT_EPS) for gap in gaps]
-            held = found or scaled
-            found = [
-                None if a is None or b is None or a.shape != b.shape else np.maximum(a, b)
-                for a, b in zip(held, scaled, strict=False)
-            ]
-        return found
-
-
-def near(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Returns numbers nearby; what is no floating array as it is."""
-    return perturb_within(array, _NEAR, rng) if is_inexact(array) else array
-
-
-def _gap(there: np.ndarray, here: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.asarray(np.nan_to_num(np.abs(there - here), nan=0.0, posinf=0.0))
-
-
-def _is_alike(left: Any, right: Any) -> bool:  # Any: an array, or None
-    return is_inexact(left) and is_inexact(right) and left.shape == right.shape
 
 
 def check_values(
@@ -331,7 +207,7 @@ def check_values(
         elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT or judged is not None else 0.0
-            if judged is not None and _is_shaky(rounding.together[k], want):
+            if judged is not None and _is_shaky(rounding.together[k], want, eps):
                 continue
             if judged is None and not is_reference and is_float(want):
                 want = without_overflow(case, long, name, got, want)
@@ -344,11 +220,12 @@ def check_values(
             _record(case, name, found, got.shape, source(case, long, k, found.index) if found.count else "")
 
 
-def _is_shaky(moved: np.ndarray | None, want: np.ndarray) -> bool:
+def _is_shaky(moved: np.ndarray | None, want: np.ndarray, eps: float) -> bool:
     """Whether a unit in the last place of the inputs changes an output as a whole, as vectors that are not unique."""
     if moved is None:
         return False
-    return bool(np.max(moved, initial=0.0) > _SHAKY * np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
+    most = _SHAKY if eps < SHORT_EPS else 16 * eps  # a kernel of float32 has a twin that is judged
+    return bool(np.max(moved, initial=0.0) > most * np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
 
 
 def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.ndarray | None]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcheck.model.dtypes import resolution
 from opsdk.backends.call import normalise
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import language_of
@@ -22,7 +21,7 @@ from opsdk.define.gradient import GradientInfer
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import copies, each, flat, is_float, is_inexact, refill
 from opsdk.verify.inputs.further import INTEGERS, further_calls
-from opsdk.verify.kernels.agreement import check_values, measure
+from opsdk.verify.kernels.agreement import check_values, same_bits, where_unlike
 from opsdk.verify.kernels.launch import plan_of, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.kernels.reach import overflows
@@ -32,8 +31,6 @@ from opsdk.verify.session import Case, Session, said
 
 # Values at which it overflows, or not, how a formula is written; further down they count.
 _BEYOND = ("values: huge", "values: one huge")
-# Two thirds of the digits are enough where a loop ends too early or values tie; samples ask for the others.
-_DIGITS, _UNITS = 2 / 3, 1 / 32
 _FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first
 
 # Any, in this file: one entry per result of a call, an array, a list of arrays, or None.
@@ -176,19 +173,19 @@ def _is_close(got: np.ndarray, want: np.ndarray, is_nan: bool, is_finite: bool) 
         return False
     if not is_inexact(want) or not is_inexact(got):
         return bool(np.array_equal(got, want))
-    got = judged(got, want, is_nan=is_nan, is_finite=is_finite)
-    return not measure(got, want, np.zeros(()), resolution(got.dtype) ** _DIGITS, _UNITS, floor=1.0).count
+    return same_bits(judged(got, want, is_nan=is_nan, is_finite=is_finite), want.astype(got.dtype))
 
 
 def judged(got: np.ndarray, want: np.ndarray, *, is_nan: bool, is_finite: bool) -> np.ndarray:
     """Returns a kernel's numbers with those of the reference where the reference tells nothing.
 
     Of finite inputs that is where it is not finite, and of infinite ones where it is nan. Which of nan and infinity a
-    number is where neither is finite depends on how a formula is written.
+    number is where neither is finite depends on how a formula is written. And of digits two thirds are enough where a
+    loop ends too early or values tie: samples ask for the others.
     """
     if not is_inexact(want) or not is_inexact(got) or got.shape != want.shape:
         return got
     silent = ~np.isfinite(want)
     if not is_finite:
         silent &= ~np.isfinite(got) if is_nan else ~np.isfinite(got) | np.isnan(want)
-    return np.where(silent, want, got).astype(got.dtype) if silent.any() else got
+    return where_unlike(np.where(silent, want, got).astype(got.dtype), want)

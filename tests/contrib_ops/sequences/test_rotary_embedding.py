@@ -5,7 +5,8 @@ import pytest
 
 import opsdk
 from contrib_ops import rotary_embedding
-from contrib_ops.sequences.rotary_embedding import pair_products  # noqa: F401 - registered with the op
+from contrib_ops.sequences.rotary_embedding import pair_products
+from opsdk.core.errors import ShapeError
 
 TABLES = {
     "one for all": (4, 3),
@@ -163,3 +164,8 @@ def test_shapes_that_do_not_fit_are_refused_also_after_one_that_did(x, cos, sin,
 def test_weights_of_the_two_layouts_are_not_alike(rng):
     x, tables = rng.normal(size=(4, 6)), (np.full((4, 3), 0.6), np.full((4, 3), 0.8))
     assert not np.allclose(rotary_embedding(x, *tables), rotary_embedding(x, *tables, interleaved=True))
+
+
+def test_an_odd_number_of_features_has_no_pairs():
+    with pytest.raises(ShapeError, match=r"pair_products: x expected an even number of features, got shape \(2, 3\)"):
+        pair_products(np.ones((2, 3)), np.ones((2, 3)), interleaved=False)

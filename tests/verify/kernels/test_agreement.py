@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.verify.kernels.agreement import where_unlike
 
 
 def exponential(numba_row, dtype=None):
@@ -224,3 +225,10 @@ def test_a_function_of_a_dtype_that_the_reference_refuses_is_said_not_to_be_comp
     op.kernel("cpu", language="c", source=LOOP.format("f64", "double", "v * v") + LOOP.format("i64", "int64_t", "v"))
     report = opsdk.verify(op)
     assert [e for e in report.coverage.skipped if "t::sq[cpu,int64,c]: not compared, as the reference refuses" in e]
+
+
+def test_numbers_that_agree_in_two_thirds_of_the_largest_ones_digits_are_those_of_the_truth():
+    truth = np.array([300.0, 2e-9, 1.0, np.nan, 1e300, np.inf])
+    got = np.array([300.0 + 1e-9, 3e-9, 1.5, 7.0, 2e300, 1.0])
+    np.testing.assert_array_equal(where_unlike(got, truth), [300.0, 2e-9, 1.5, 7.0, 2e300, 1.0])
+    assert where_unlike(np.float32([1.00001]), np.float32([1.0])).tolist() == [1.0]
