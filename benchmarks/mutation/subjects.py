@@ -128,7 +128,7 @@ def quotient(a: Any, b: Any, y: Any, dy: Any) -> Any:
 
 @subject(positive((7,), (7,)), lambda a, b: a**b)
 def power(a: Any, b: Any, y: Any, dy: Any) -> Any:
-    return dy * b * a ** (b - 1.0), dy * y * np.log(a)
+    return dy * b * a ** (b - 1.0), dy * y * np.log(np.where(a == 0, 1.0, a))
 
 
 @subject(positive((5,), (5,)), lambda a, b: np.hypot(a, b))

@@ -152,7 +152,8 @@ def sinkhorn_samples(rng):
     yield sample(1, 3, "one row", eps=0.5, iterations=2, gradient="unrolled")
     yield sample(3, 1, "one column", eps=0.5, iterations=2, gradient="unrolled")
     yield sample(2, 3, "costs of some eps", 400.0, eps=40.0, iterations=3, gradient="unrolled")
-    yield sample(2, 3, "exp(-cost / eps) would vanish", 4000.0, eps=1.0, iterations=3, gradient="unrolled")
+    one_dear = np.array([[1.0, 1.0, 4000.0], [1.0, 1.0, 1.0]])
+    yield sample(2, 3, "exp(-cost / eps) would vanish", one_dear, eps=1.0, iterations=3, gradient="unrolled")
 
 
 @sinkhorn.bench

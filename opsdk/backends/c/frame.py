@@ -45,7 +45,7 @@ class Frame:
     """
 
     def __init__(
-        self, opdef: OpDef, kernel: Kernel, library: Library, allocate: Callable[..., np.ndarray] = empty
+        self, opdef: OpDef, kernel: Kernel, library: Library, allocate: Callable[..., np.ndarray] | None = None
     ) -> None:
         schema, ffi = opdef.schema, library.ffi
         self._opdef = opdef
@@ -66,11 +66,11 @@ class Frame:
         )
         kinds = {decl.kind for decl in schema.inputs}
         plainly = plainly and not schema.mutated_inputs and kinds <= {"tensor", "optional"} and "tensor" in kinds
-        self._sized = sized_of(opdef, kernel, is_exact=allocate is not empty)
+        self._sized = sized_of(opdef, kernel, is_exact=allocate is not None)
         self._inferred: Inferred = ()
         plainly = plainly and self._sized is None
         self._may_be_quick = plainly and [decl.kind for decl in self._fresh] == ["tensor"]
-        self._allocate = allocate
+        self._allocate = allocate or empty
         self.attrs: Mapping[str, Any] = {}
         self.function: Callable[..., Any] | Any = None  # Any: cffi's, which is called as it is
         self.quick: tuple[Any, ...] | None = None  # Any: see `_learn`; one tuple, since attributes cost time

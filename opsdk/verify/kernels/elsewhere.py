@@ -15,7 +15,7 @@ import numpy as np
 from opsdk.backends.call import normalise
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import language_of
-from opsdk.core.errors import OpsdkError
+from opsdk.core.errors import KernelNotFoundError, OpsdkError
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.kernel.kernel import Kernel
@@ -106,6 +106,8 @@ def _check(case: Case, truth: list[Any] | None) -> None:
         return
     try:
         made = results(opdef, kernel, call.inputs, call.attrs)
+    except KernelNotFoundError:  # a dtype that the source has no function for, which is told at the samples
+        return
     except Exception as error:
         unlike = f"{opdef.subject}, kernel {kernel}: sample {call} expected to run as the reference does"
         case.find_raised(
