@@ -12,7 +12,7 @@ LONGEST = (
     "test_tutorial.py",
     "ship/demo/test_command.py",
     "contrib_ops/losses/test_proof.py",
-    "verify/kernels/test_agreement_rounding.py",
+    "verify/kernels/test_rounding.py",
     "contrib_ops/segments/test_proof.py",
     "contrib_ops/implicit/test_proof.py",
     "contrib_ops/convolution/test_proof.py",

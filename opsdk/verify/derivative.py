@@ -66,14 +66,14 @@ def check_gradient(session: Session) -> None:
         elif asked and carriers(opdef) and opdef.gradient_of is None:
             session.warn(f"{opdef.name}: no backward declared")
             session.lacks_backward = True
-        elif opdef.gradient_of is None and not carriers(opdef) and any(map(is_float, flat(call.inputs))):
-            names = ", ".join(opdef.schema.output_names)
-            session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
         elif opdef.gradient_of is None and opdef.schema.mutated_inputs:
             session.notes[
                 f"{opdef.name}: changes its inputs in place and carries no gradient; whether outputs depend on what "
                 "was declared nondifferentiable is not judged"
             ] = None
+        elif opdef.gradient_of is None and not carriers(opdef) and any(map(is_float, flat(call.inputs))):
+            names = ", ".join(opdef.schema.output_names)
+            session.notes[f"{opdef.name}: carries no gradient, {names} declared nondifferentiable"] = None
         elif opdef.gradient_of is None:
             _judge_declared(session, call)
     if not (session.has("vjp", "surrogate") or session.is_quick):

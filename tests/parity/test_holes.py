@@ -29,14 +29,14 @@ def scaled_infer(xs, w):
 
 def scaled_grad(xs, w, dys):
     assert [dy is None for dy in dys] == [x is None for x in xs]  # zeros where nobody asked, None where there is none
-    dw = sum(((x * dy).reshape(-1, 3).sum(axis=0) for x, dy in zip(xs, dys, strict=True) if x is not None), 0 * w)
+    dw = sum(((x * dy).reshape(-1, w.size).sum(axis=0) for x, dy in zip(xs, dys, strict=True) if x is not None), 0 * w)
     return [None if x is None else dy * w for x, dy in zip(xs, dys, strict=True)], dw
 
 
 def scaled_grad_grad(xs, w, dys, ddxs, ddw):
     assert [ddx is None for ddx in ddxs] == [x is None for x in xs]
     rows = list(zip(xs, dys, ddxs, strict=True))
-    dw = sum(((dy * ddx).reshape(-1, 3).sum(axis=0) for _, dy, ddx in rows if dy is not None), 0 * w)
+    dw = sum(((dy * ddx).reshape(-1, w.size).sum(axis=0) for _, dy, ddx in rows if dy is not None), 0 * w)
     dxs = [None if x is None else ddw * dy for x, dy, _ in rows]
     return dxs, dw, [None if x is None else w * ddx + ddw * x for x, _, ddx in rows]
 
@@ -49,7 +49,8 @@ int32_t scaled_f64(const DLTensor *const *xs, int64_t xs_len, const DLTensor *w,
         if (!xs[k] != !ys[k]) return 2;
         if (!xs[k]) continue;
         for (int64_t i = 0; i < opsdk_size(xs[k]); ++i)
-            OPSDK_DATA(double, ys[k])[i] = OPSDK_DATA(const double, xs[k])[i] * OPSDK_DATA(const double, w)[i % 3];
+            OPSDK_DATA(double, ys[k])[i] =
+                OPSDK_DATA(const double, xs[k])[i] * OPSDK_DATA(const double, w)[i % opsdk_size(w)];
     }
     return 0;
 }

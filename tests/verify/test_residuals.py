@@ -65,7 +65,7 @@ def solve_op(kept, *, spoils=False, transposes=True):
     ("kept", "options", "check", "words"),
     [
         (reused, {}, "residual.lu", "after another call, got another; a call changes what the one before kept"),
-        (Holds, {}, "residual.lu", "after the inputs changed, got another; it holds an input itself"),
+        (Holds, {}, "alias", "expected arrays of its own, got one that shares memory with input 'a'"),
         (Factor, {"spoils": True}, "residual.lu", "from a second backward, got another; the backward changes what"),
         pytest.param(stale, {}, "vjp.b", "gradient of 'b': wrong", marks=pytest.mark.slow),
         pytest.param(Factor, {"transposes": False}, "vjp.b", "gradient of 'b': wrong", marks=pytest.mark.slow),
