@@ -87,14 +87,14 @@ def fill_totals(index, shares, z, mode, base, total):
     for p in range(len(z) if softmax else 0):
         for k in range(4):
             if shares[p, k] > 0:
-                base[index[p, k]] = max(base[index[p, k]], z[p])
+                base[index[p, k]] = np.maximum(base[index[p, k]], z[p])  # nan stays
     for p in range(len(z)):
         for k in range(4):
             q = index[p, k]
             if shares[p, k] > 0:
                 total[q] += shares[p, k] * (vmath.exp(z[p] - base[q]) if softmax else (z[p] if linear else 1.0))
     for q in range(len(z)):
-        base[q] = base[q] if base[q] > -np.inf else 0
+        base[q] = 0 if base[q] == -np.inf else base[q]
         total[q] = total[q] if total[q] > 0 else np.inf
 
 
