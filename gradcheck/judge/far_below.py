@@ -17,6 +17,8 @@ _REPEATS = 3
 _UNITS = FLOAT64_EPS * np.arange(-4, 5)
 # Three changes are few, and show a random part of what rounding can do to an element.
 _SPREADS = 64.0
+# An element this far below the steps that it was measured with, or below one, says little: of x**3 near 0 they leave 0.
+_LEAST_SHARE = 2.0**-6
 # A backward may lose digits of a small element in a way that no change of its arguments shows.
 _COARSE = 0.01
 
@@ -36,7 +38,10 @@ def judge_far_below(outcome: Outcome) -> Outcome:
     size = np.maximum(np.abs(comparison.analytic), np.abs(comparison.numeric))
     own = comparison.allowance - comparison.shared
     excused = (distance > np.maximum(own, _COARSE * size)) & (comparison.bar < CLEAR * size)  # False where one is NaN
-    suspects = np.flatnonzero((comparison.status == Status.RIGHT) & ~comparison.kink & excused.any(axis=0))
+    magnitude = np.abs(outcome.point.values(outcome.k)).ravel()[comparison.elements]
+    is_seen = magnitude >= _LEAST_SHARE * np.maximum(probe.room.scale.ravel()[comparison.elements], 1.0)
+    is_seen &= (comparison.status == Status.RIGHT) & ~comparison.kink & comparison.numeric.any(axis=0)
+    suspects = np.flatnonzero(is_seen & excused.any(axis=0))
     if not suspects.size:
         return outcome
     elements, spread = comparison.elements[suspects], np.zeros((len(outcome.cotangents), suspects.size))

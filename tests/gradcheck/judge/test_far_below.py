@@ -50,6 +50,13 @@ def test_a_float32_input_is_seen_through_float64_and_a_declared_accuracy_lets_mo
     assert judged(with_small(1.5), accuracy=1e-6).verdict == "pass"
 
 
+def test_an_element_far_below_its_steps_is_let_be() -> None:
+    cube = lambda x: x**3  # noqa: E731 - one expression
+    x = np.array([1e-6, 2e-6, 3e-18])
+    assert judged(lambda x, dy: 3.0 * dy * x * x, x, cube).verdict == "pass"
+    assert judged(lambda x, dy: 3.0 * dy * x * x, 1e9 * x, cube).verdict == "pass"
+
+
 def test_the_trace_says_what_a_rounding_does() -> None:
     (trace,) = judged(with_small(1.5), trace=True).trace
     (step,) = (step for step in trace.steps if step.step == "far below")
