@@ -3,6 +3,7 @@
 import pytest
 
 import opsdk
+from opsdk import vmath
 
 numba = pytest.importorskip("numba")
 
@@ -101,3 +102,35 @@ def test_a_kernel_whose_lines_cannot_be_counted_is_told_and_not_passed(define, m
         "lines, got none; it comes with gcc"
     ]
     assert told(op) == []
+
+
+def steep(x):
+    return vmath.where(x == 0.123, 1.0, x)
+
+
+# unreached: nobody has it
+def explained_choice(x):
+    return vmath.where(x == 0.123, 1.0, x)
+
+
+def test_the_sides_of_an_expression_that_no_element_is_on_are_told_at_its_place():
+    op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(steep)
+    (text,) = told(op)
+    place = f"test_coverage.py:{steep.__code__.co_firstlineno} where eq(x, 0.123) holds; give a sample that does"
+    assert text.startswith("planted::f, numba kernel: no call reached ")
+    assert place in text
+    assert told(op, level="default") == []
+
+
+def test_a_comment_above_an_expression_says_why_a_side_is_met_by_nothing():
+    (text,) = told(opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(explained_choice))
+    assert text.endswith("where eq(x, 0.123) holds, nobody has it")
+
+
+def test_blocks_of_rows_and_lines_of_sums_are_reached_by_sizes_that_the_loops_name():
+    @opsdk.rowwise("planted::g(Tensor x, Tensor(n) w) -> Tensor y")
+    def g(x, w):
+        return x * w / vmath.row_sum(vmath.exp(x))
+
+    assert "planted::g, numba kernel: every choice was reached" in told(g)
+    assert "planted::g_grad, numba kernel: every choice was reached" in told(g)
