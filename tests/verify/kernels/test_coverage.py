@@ -1,5 +1,6 @@
 """`thorough` says which lines of a kernel no call reached, and why that is well where a comment says it."""
 
+import numpy as np
 import pytest
 
 import opsdk
@@ -14,8 +15,8 @@ def doubled(define, kernel, **options):
     return op
 
 
-def told(op, level="thorough"):
-    coverage = opsdk.verify(op, level=level).coverage
+def told(op, level="thorough", **options):
+    coverage = opsdk.verify(op, level=level, **options).coverage
     return [text for text in coverage.notes if "reached" in text]
 
 
@@ -115,7 +116,7 @@ def explained_choice(x):
 
 def test_the_sides_of_an_expression_that_no_element_is_on_are_told_at_its_place():
     op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(steep)
-    (text,) = told(op)
+    (text,) = told(op, samples=[opsdk.Sample(np.ones(3))])
     place = f"test_coverage.py:{steep.__code__.co_firstlineno} where eq(x, 0.123) holds; give a sample that does"
     assert text.startswith("planted::f, numba kernel: no call reached ")
     assert place in text
@@ -123,10 +124,12 @@ def test_the_sides_of_an_expression_that_no_element_is_on_are_told_at_its_place(
 
 
 def test_a_comment_above_an_expression_says_why_a_side_is_met_by_nothing():
-    (text,) = told(opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(explained_choice))
+    op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(explained_choice)
+    (text,) = told(op, samples=[opsdk.Sample(np.ones(3))])
     assert text.endswith("where eq(x, 0.123) holds, nobody has it")
 
 
+@pytest.mark.slow  # the proof of a gradient; that an expression names such sizes is tested beside what reads them
 def test_blocks_of_rows_and_lines_of_sums_are_reached_by_sizes_that_the_loops_name():
     @opsdk.rowwise("planted::g(Tensor x, Tensor(n) w) -> Tensor y")
     def g(x, w):
