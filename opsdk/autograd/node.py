@@ -11,6 +11,7 @@ from opsdk.autograd.hooks import Hooks
 from opsdk.backends.call.plan import CallPlan
 from opsdk.core.errors import GraphError
 from opsdk.core.nested import flat
+from opsdk.core.place import CPU
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
@@ -22,7 +23,9 @@ class TapePlan:
     """One kind of call on tensors.
 
     Attributes:
-        call: the call plan; None for a composite op that is recorded through the ops it is made of.
+        call: the call plan; None for a composite op that is recorded through the ops it is made of, and for an op that
+            is recorded without being run.
+        place: where the arrays live.
         record: whether a node is made.
         saves: kind and position of each value that the gradient rule has a call keep.
         gradient: the gradient op's definition, or None.
@@ -50,6 +53,7 @@ class TapePlan:
         self.opdef = opdef
         self.rule = rule
         self.call = call
+        self.place = CPU if call is None else call.place
         self.record = record
         self.gradient = self.kinds = None
         if rule is not None:

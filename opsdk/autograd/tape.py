@@ -16,7 +16,8 @@ from opsdk.autograd.node import TapePlan
 from opsdk.autograd.on_arrays import on_arrays
 from opsdk.autograd.recording import arrays_of, placed, record
 from opsdk.autograd.tensor import Tensor
-from opsdk.autograd.tensor_state import check_changes, share
+from opsdk.autograd.tensor_state import check_changes
+from opsdk.autograd.views import follow, share
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares
@@ -207,7 +208,7 @@ def launch(
     finally:  # a kernel that fails may have written by then
         for tensor in changed:
             tensor._version[0] += 1
-    wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
+    wrap = Tensor if plan.place is CPU else tensor_of
     is_one = len(schema.fresh_outputs) + (len(schema.residuals) if plan.record else 0) == 1
     fresh = iter((made,) if is_one else made)
     outputs: list[Any] = []
@@ -224,11 +225,14 @@ def launch(
             sources = [tensor for i in schema.aliased_sources(position) for tensor in flat(inputs[i])]
             for source in sources:
                 for out in outs:
-                    share(source, out)
+                    if out is not None and shares(out._array, source._array):
+                        share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
         where = outputs if opdef.gradient_of is None else placed(plan, inputs, attrs, outputs)
         record(plan, inputs, attrs, where, before, tuple(fresh))
+    for tensor in changed:
+        follow(tensor)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
