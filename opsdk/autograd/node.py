@@ -34,6 +34,7 @@ class TapePlan:
         saves_output: whether the one output is all that the backward reads; the commonest case.
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
+        aliased: per output the positions of the inputs that it may share memory with.
         carries: positions of the inputs that are changed in place and whose gradient an output passes on.
         plain: whether there is one output, which is a tensor in memory of its own.
         asks: names of the specs of inputs that the kernels of the gradient op have to be given, and which inputs.
@@ -70,6 +71,7 @@ class TapePlan:
         self.saves_output = self.plain and self.saves == (("output", 0),)
         self.saves_input = self.plain and self.saves == (("input", 0),)
         self.objects = tuple(decl.name for decl in schema.attrs if decl.type.scalar == OBJECT)
+        self.aliased = tuple(schema.aliased_sources(i) for i in range(len(schema.outputs)))
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
         self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
         told = rule is not None and (rule.attrs or rule.mask or rule.given or rule.objects or self.asks)
@@ -182,12 +184,6 @@ class GradNode:
             return values
         pairs = zip(values, self.layout, strict=True)
         return [item for value, length in pairs for item in ((value,) if length is None else value)]
-
-    def is_alias(self, output: int) -> bool:
-        """Whether an output shares its memory with an input."""
-        decls = self.plan.opdef.schema.outputs
-        position = next(i for i in range(len(decls)) if output in self.places(i))
-        return decls[position].alias is not None and not decls[position].mutated
 
     @property
     def name(self) -> str:

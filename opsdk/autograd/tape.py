@@ -222,7 +222,7 @@ def launch(
         else:
             listed = value if decl.kind == "list" else (value,)
             outs = [None if array is None else wrap(array) for array in listed]
-            sources = [tensor for i in schema.aliased_sources(position) for tensor in flat(inputs[i])]
+            sources = [tensor for i in plan.aliased[position] for tensor in flat(inputs[i])]
             for source in sources:
                 for out in outs:
                     if out is not None and shares(out._array, source._array):

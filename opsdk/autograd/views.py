@@ -17,6 +17,7 @@ import numpy as np
 
 from opsdk.autograd.node import TapePlan
 from opsdk.autograd.recording import record
+from opsdk.backends.call.normalise import shares
 from opsdk.core.errors import InPlaceError
 from opsdk.core.modes import is_grad_enabled
 from opsdk.define.op import Op
@@ -120,7 +121,7 @@ def follow(changed: Any) -> None:
         before = base._same()
         _place(base, as_strided_scatter, [before, changed], _geometry(base, changed))
     for other in others:
-        if other is not base and np.may_share_memory(other._array, changed._array):
+        if other is not base and shares(other._array, changed._array):
             _place(other, as_strided, [base], _geometry(base, other))
 
 
