@@ -79,10 +79,17 @@ def define_op(
                 f"{schema.subject}, constant: expected names of inputs, got {declared!r}; an output "
                 "without a gradient is nondifferentiable"
             )
+    for declared, reason in traits.reasons.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise DefinitionError(
+                f"{schema.subject}, nondifferentiable: expected why {declared!r} carries no gradient, got {reason!r}; "
+                "write the reason, or name it in a list where its derivative is zero"
+            )
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
     schema, domain = _ranged(schema, _checked_domain(schema, traits.domain))
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain)
+    constant = (*traits.constant, *traits.reasons)
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain, constant=constant)
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
