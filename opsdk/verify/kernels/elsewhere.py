@@ -40,10 +40,10 @@ def check_elsewhere(session: Session) -> None:
     """Compares every kernel of an author's, and the infer rule, with the reference at further calls."""
     opdef = session.opdef
     reference = opdef.kernels.reference()
-    kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    others = [opdef.kernels.loaded(k) for k in kernels if k is not reference and language_of(k).changes_inputs]
+    others = session.others()
     is_by_hand = opdef.gradient_of is None and not isinstance(opdef.infer, GradientInfer)
-    if opdef.schema.namespace == "opsdk" or reference is None or not (others or is_by_hand):
+    is_asked = others or (is_by_hand and reference is not None and session.wants(reference))
+    if opdef.schema.namespace == "opsdk" or reference is None or not is_asked:
         return
     refused = tried = 0
     ran: dict[Kernel, list[Case]] = {}
@@ -51,7 +51,7 @@ def check_elsewhere(session: Session) -> None:
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
             tried += 1
-            truth = _truth(session.reference(call)) if session.wants(reference) or others else None
+            truth = _truth(session.reference(call))
             if truth is None:
                 refused += 1
                 continue
