@@ -8,7 +8,6 @@ import pytest
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op_registry import OpRegistry, Providers
 
-
 NO_KERNELS = KernelTable()
 
 
