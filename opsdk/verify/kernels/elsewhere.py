@@ -51,7 +51,7 @@ def check_elsewhere(session: Session) -> None:
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
             tried += 1
-            truth = _truth(session.reference(call)) if session.wants(reference) or others else None
+            truth = truth_of(session.reference(call)) if session.wants(reference) or others else None
             if truth is None:
                 refused += 1
                 continue
@@ -61,7 +61,7 @@ def check_elsewhere(session: Session) -> None:
                 variant = next(variants(opdef, kernel, call), None)
                 if variant is not None:
                     case = session.case(kernel, variant)
-                    _check(case, truth if variant is call else None)
+                    check_call(case, truth if variant is call else None)
                     ran.setdefault(kernel, []).append(case)
     for cases in ran.values() if session.thorough and not session.has("bounds", "runs") else ():
         watch(cases)
@@ -71,7 +71,7 @@ def check_elsewhere(session: Session) -> None:
         )
 
 
-def _truth(case: Case) -> list[Any] | None:
+def truth_of(case: Case) -> list[Any] | None:
     """Returns what the reference gives, held to the infer rule; None where either refuses the call."""
     opdef, call, kernel = case.opdef, case.call, case.kernel
     attrs = complete_attrs(opdef, call.attrs)
@@ -95,14 +95,21 @@ def _truth(case: Case) -> list[Any] | None:
         return None
 
 
-def _check(case: Case, truth: list[Any] | None) -> None:
+def check_call(case: Case, truth: list[Any] | None, *, most: int = _FEW) -> None:
+    """Compares a kernel with the reference at one further call.
+
+    Args:
+        case: the kernel and the call.
+        truth: what the reference gives; None where that is asked in another dtype.
+        most: elements up to which what stands for a compiled kernel is tried first.
+    """
     opdef, call, kernel = case.opdef, case.call, case.kernel
     if truth is None:
         try:
             truth = results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # what refuses a dtype at the samples is told there
             return
-    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= _FEW):
+    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= most):
         return
     try:
         made = results(opdef, kernel, call.inputs, call.attrs)
