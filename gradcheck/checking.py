@@ -231,8 +231,8 @@ def _run(
             if wants(point.subject):
                 findings += run(point, tally, np.random.default_rng([seed, 1, place]))
         if "values" in vary:
-            known = {finding.input for finding in findings}
-            others = _vary(judged, inputs, values, seed, zeros="zeros" in vary)
+            known = {finding.input for finding in findings if finding.check == "vjp value"}
+            others = _vary(judged, inputs, values, seed, known, zeros="zeros" in vary)
             findings += [f if f.cause or f.input in known else _only(f, "given values", "others") for f in others]
         if "sizes" in vary and not any(finding.check in _VALUE_CHECKS for finding in findings):
             others = check_sizes(subject, inputs, values, seed, point.forward_eps)
@@ -278,7 +278,9 @@ def _is_hopeless(findings: list[Finding]) -> bool:
     return any(finding.check in ("vjp raises", "gradient count") for finding in findings)
 
 
-def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: int, *, zeros: bool) -> list[Finding]:
+def _vary(
+    given: Point, inputs: tuple[object, ...], values: PointCheck, seed: int, known: set[str | None], *, zeros: bool
+) -> list[Finding]:
     findings: list[Finding] = []
     subject = given.subject
     for label, changed in vary_inputs(subject, inputs, np.random.default_rng([seed, 2]), zeros=zeros):
@@ -291,7 +293,7 @@ def _vary(given: Point, inputs: tuple[object, ...], values: PointCheck, seed: in
         except Exception as error:
             values.tally.note(f"{label}: skipped, forward raised {type(error).__name__}")
             continue
-        findings += values.judge(point)
+        findings += values.judge(point, known=known)
         for was, now in zip(given.dtypes, point.dtypes, strict=False):
             if was != now and was.kind == now.kind == "f":  # a real one may become complex, as roots do
                 message = f"forward: expected one output dtype, got {was} and, at {label}, {now}; cast to one"

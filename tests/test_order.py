@@ -1,3 +1,4 @@
+from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,3 +17,9 @@ def test_long_files_go_first_and_the_others_keep_their_order():
     items = [SimpleNamespace(path=Path("/t") / name, number=n) for n, name in enumerate(names)]
     longest_first(items, Path("/t"))
     assert [item.number for item in items] == [3, 1, 4, 0, 2, 5]
+
+
+def test_pytest_looks_into_every_folder(pytestconfig):
+    folders = {path.parent.name for path in TESTS.rglob("test_*.py")}
+    passed_over = {name for name in folders for each in pytestconfig.getini("norecursedirs") if fnmatch(name, each)}
+    assert not passed_over

@@ -7,15 +7,8 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import AttributeValueError, GradcheckError
-from opsdk.define.op import REGISTRY
 from opsdk.verify import render_text, to_dict, verify
 from opsdk.verify.run import chain
-
-
-@pytest.fixture(autouse=True)
-def _forgotten():
-    with REGISTRY.scoped():
-        yield
 
 
 def define(forward, backward=None, **options):

@@ -21,7 +21,6 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS)
     made.add_argument("--limit", type=int, default=1800, help="how many edits, drawn from all")
     made.add_argument("--seed", type=int, default=0, help="of the edits")
-    made.add_argument("--seeds", type=int, default=5, help="at how many seeds the bank is judged by ours")
     made.add_argument("--checkers", nargs="*", help="only these, by name")
     made.add_argument("--out", type=Path, help="file for the page; what was missed goes beside it as JSON")
     options = made.parse_args(arguments)
@@ -51,9 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         score = found.get("opsdk", edits.Score())
         failed |= len(score.missed) > 0.01 * len(wrong) or bool(score.blamed)
     if "power" in options.parts:
-        others = list(power.other_verdicts(options.seeds))
-        text += power.lines(power.smallest_errors(judges), options.seeds, others)
-        failed |= bool(others)
+        text += power.lines(power.smallest_errors(judges))
     text += [f"Not measured: {', '.join(missing)}, not installed.", ""] if missing else []
     page = "\n".join(text)
     print(page)

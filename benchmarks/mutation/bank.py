@@ -10,30 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mutation.judges import Judge
-from tests.gradcheck.right_bank import RIGHT
-from tests.gradcheck.right_hard import HARD
-from tests.gradcheck.right_more import PRACTICE
-from tests.gradcheck.right_ops import OPS
-from tests.gradcheck.wrong_bank import WRONG
-from tests.gradcheck.wrong_hard import SUBTLE
-from tests.gradcheck.wrong_more import MET_IN_PRACTICE
-from tests.gradcheck.wrong_ops import ARITHMETIC, BEHAVIOUR, SIZES
-
-# Each case is (name, forward, vjp, inputs), a right one also the options that say what it means.
-WRONG_ONES: dict[str, list[tuple[Any, ...]]] = {
-    "elementary": list(WRONG),
-    "subtle": list(SUBTLE),
-    "networks and numerics": list(ARITHMETIC),
-    "state, memory, cotangents": list(BEHAVIOUR),
-    "other sizes": list(SIZES),
-    "met in practice": list(MET_IN_PRACTICE),
-}
-RIGHT_ONES: dict[str, list[tuple[Any, ...]]] = {
-    "kinks, ties, edges, precision": list(RIGHT),
-    "not finite, far out, tiny, huge": list(HARD),
-    "networks and numerics": list(OPS),
-    "met in practice": list(PRACTICE),
-}
+from tests.gradcheck.bank import RIGHT_ONES, WRONG_ONES
 
 
 @dataclass

@@ -34,7 +34,7 @@ def may_skip(classes, s):
 def log_add(a, b, c):
     """Returns log(exp a + exp b + exp c)."""
     if a != a or b != b or c != c:
-        return math.nan
+        return math.nan  # unreached: by samples; nan and +inf are tried beside them, on the host and in the simulator
     high = max(a, max(b, c))
     if high == -INF:
         return high

@@ -142,6 +142,8 @@ def spline_values_samples(rng):
         yield opsdk.Sample(knots, x, rng.normal(size=(2, 5)), boundary=boundary, reason=boundary)
     yield opsdk.Sample(knots, x, rng.normal(size=5), mode="linear", reason="straight lines")
     yield opsdk.Sample(knots, x, rng.normal(size=(2, 5)), order=2, reason="a higher order")
+    for order in (1, 3):
+        yield opsdk.Sample(knots, x[:2], rng.normal(size=2), order=order, reason=f"order {order}, of one curve")
 
 
 @spline.bench

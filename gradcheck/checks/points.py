@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -68,16 +69,17 @@ class PointCheck:
         self._pictured: set[int] = set()
         self._blind = self._seen = self._had_elements = False
 
-    def judge(self, point: Point, singly: int | None = None) -> list[Finding]:
+    def judge(self, point: Point, singly: int | None = None, known: Collection[str | None] = ()) -> list[Finding]:
         """Judges every floating input at `point`; a vjp that raises there is a finding.
 
-        `singly` bounds how many elements of each are measured by themselves, below what the budget allows.
+        `singly` bounds how many elements of each are measured by themselves, below what the budget allows. Inputs in
+        `known` are wrong by a finding already, and are judged again only to be traced.
         """
         self._count += 1
         generator = np.random.default_rng([self.seed, 10 + self._count])
         self.tally.checks.append("vjp value")
         try:
-            return self._judge(point, generator, singly)
+            return self._judge(point, generator, singly, known)
         except VjpError as error:
             return self._raised(error, point)
         finally:
@@ -112,7 +114,9 @@ class PointCheck:
         judged_something = self.tally.tested > 0 or not self._had_elements
         return judged_something and not (blunt or self._lost)
 
-    def _judge(self, point: Point, generator: np.random.Generator, singly: int | None) -> list[Finding]:
+    def _judge(
+        self, point: Point, generator: np.random.Generator, singly: int | None, known: Collection[str | None]
+    ) -> list[Finding]:
         if point.size and not np.isfinite(point.center).any():
             if point.label == GIVEN:
                 self._blind = True
@@ -126,11 +130,19 @@ class PointCheck:
         if singly is not None:
             limits = replace(limits, singly=min(limits.singly, singly), together=_SINGLE_LIMIT)
         declared = self.subject.declared
-        outcomes = [
-            judge_input(point, k, _silenced(gradients, k) if k in declared else gradients, limits, generator)
+        fitting = [
+            k
             for k in sorted((*self.subject.differentiable, *declared))
             if point.values(k).size and point.size and _fits(gradients, k, point)
         ]
+        asked = [k for k in fitting if self.subject.names[k] not in known]
+        of_each = {k: _silenced(gradients, k) if k in declared else gradients for k in fitting}
+        outcomes = [judge_input(point, k, of_each[k], limits, generator) for k in asked]
+        if self.tracer is not None:
+            used = point.evaluations  # a trace changes nothing else of a report
+            for k in (k for k in fitting if k not in asked):
+                self.tracer.look(judge_input(point, k, of_each[k], limits, np.random.default_rng([self.seed, k])))
+            point.evaluations = used
         findings = []
         for outcome in outcomes:
             if self.tracer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -208,15 +209,12 @@ def _perturbed(point: Point, generator: np.random.Generator) -> tuple[object, ..
 
 
 def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:
-    probe, room, cotangents = outcome.probe, outcome.probe.room, outcome.probe.cotangents
+    probe, room = outcome.probe, outcome.probe.room
     arrays = probe.point.values(probe.k), probe.point.center
     sizes = (float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array))) for array in arrays)
     rounding = _HIDDEN * probe.point.forward_eps * max(1.0, *sizes)
     found: BoolArray = np.zeros(suspects.elements.size, dtype=np.bool_)
-    for place, element in enumerate(suspects.elements.tolist()):
-        whole = probe.along(probe.only(element))
-        moving = np.flatnonzero(((whole.plus != whole.center) | (whole.minus != whole.center)).any(axis=0))
-        ladder, weights = whole[moving], cotangents[:, moving]
+    for place, (element, ladder, weights) in enumerate(_alone(outcome, suspects.elements)):
         plus, minus = ladder.plus, ladder.minus
         hidden = np.maximum(rounding, _grid(ladder))
         width = probe.steps * room.scale.flat[element] * float(room.up.flat[element] + room.down.flat[element])
@@ -234,6 +232,20 @@ def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome,
         found[place] = bool(against[far].all()) if far.any() else False
     text = "all that speaks against yours lies below what forward may round on the way"
     return outcome.saw(text, suspects.elements[found]), found
+
+
+def _alone(outcome: Outcome, elements: IntArray) -> Iterator[tuple[int, Ladder, FloatArray]]:
+    """Gives each element, the ladder of the outputs that it moves, and the cotangents of these."""
+    probe, owner, outputs = outcome.probe, outcome.owner, np.arange(outcome.point.size)
+    if owner is not None and elements.size:
+        outputs = np.flatnonzero(np.isin(owner, elements))
+        together = probe.along(np.ones(probe.room.scale.shape), outputs)
+    for element in elements.tolist():
+        whole = probe.singly(element) if owner is None else together
+        moving = ((whole.plus != whole.center) | (whole.minus != whole.center)).any(axis=0)
+        if owner is not None:
+            moving &= owner[outputs] == element
+        yield element, whole[moving], outcome.cotangents[:, outputs[moving]]
 
 
 def _first(where: BoolArray) -> IntArray:

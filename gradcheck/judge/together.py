@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,8 @@ from gradcheck.judge.outcome import Comparison, Directional, Outcome
 from gradcheck.judge.second_look import accept_edges, accept_ties
 from gradcheck.model.dtypes import FloatArray, IntArray
 from gradcheck.numeric.columns import derive
-from gradcheck.numeric.kinks import Kind
-from gradcheck.numeric.ladder import displacements
+from gradcheck.numeric.kinks import Derivative, Kind
+from gradcheck.numeric.ladder import Ladder, displacements
 from gradcheck.numeric.tolerance import BARS, CLEAR, PERTURBED, SHARP, UNDERFLOW, UNITS
 
 # Two, since along one a fault of several elements may cancel by chance.
@@ -57,9 +58,9 @@ def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:
     if outcome.comparison.wrong.any() or outcome.size == 1:
         return outcome, none
     usable = np.isfinite(outcome.point.values(outcome.k)).ravel() & np.isfinite(outcome.analytic).all(axis=0)
-    for number, signs in enumerate(directions):
-        signs = np.where(usable, signs, 0.0)
-        judged = _along(outcome, signs)
+    directions = [np.where(usable, signs, 0.0) for signs in directions]
+    for number, (signs, derivative) in enumerate(zip(directions, _derivatives(outcome, directions), strict=True)):
+        judged = _along(outcome, signs, derivative)
         direction = "ones" if number == 0 else "random signs"
         said = "wrong" if judged.wrong else "right" if judged.sharp else "no verdict"
         text = f"all elements along {direction}, yours {{:.6g}}, derivative {{:.6g}} ± {{:.0e}}: {said}"
@@ -76,10 +77,16 @@ def _project(outcome: Outcome) -> tuple[Outcome, IntArray]:
     return outcome, none
 
 
-def _along(outcome: Outcome, signs: FloatArray) -> Directional:
+def _derivatives(outcome: Outcome, directions: Sequence[FloatArray]) -> list[Derivative]:
+    """Gives the derivatives of all outputs along each direction, read off all ladders at once."""
+    whole = derive(Ladder.concat([outcome.probe.along(_free(outcome, signs)) for signs in directions]))
+    count = outcome.point.size
+    return [whole[n * count : (n + 1) * count] for n in range(len(directions))]
+
+
+def _along(outcome: Outcome, signs: FloatArray, derivative: Derivative) -> Directional:
     """Compares derivatives along a direction with entries -1, 0 and 1, shape (size,), in units of each scale."""
     probe, tolerance, move = outcome.probe, outcome.tolerance, _move(outcome, signs).ravel()
-    derivative = derive(probe.along(_free(outcome, signs)))
     defined = derivative.kind != Kind.UNDEFINED
     lost = np.isin(derivative.kind, (Kind.JUMP, Kind.STEEP)) | ~np.isfinite(derivative.bar)
     # An output that is finite itself, with nothing finite beside it, has no derivative to weigh.
@@ -155,6 +162,6 @@ def _locate(outcome: Outcome, signs: FloatArray) -> IntArray:
         for half in (part[part.size // 2 :], part[: part.size // 2]):
             masked = np.zeros_like(signs)
             masked[half] = signs[half]
-            if _along(outcome, masked).wrong:
+            if _along(outcome, masked, *_derivatives(outcome, [masked])).wrong:
                 pending.append(half)
     return np.array(sorted(suspects), dtype=np.int64)

@@ -61,13 +61,15 @@ def as_float64(array: Array) -> FloatArray:
 
     A complex array gets one axis more, at the end: its real and its imaginary part.
     """
+    if array.dtype.kind != "c":
+        return np.array(array, dtype=np.float64, order="C")
     wide = widened(array)
-    return wide.reshape(*wide.shape, 1).view(np.float64) if is_complex(wide.dtype) else wide
+    return wide.reshape(*wide.shape, 1).view(np.float64)
 
 
 def from_float64(values: FloatArray, like: Array) -> Array:
     """Gives an array of the shape and dtype of `like` from as many numbers as `as_float64(like)` has."""
-    if not is_complex(like.dtype):
+    if like.dtype.kind != "c":
         return np.array(values.reshape(like.shape), dtype=like.dtype)
     parts = np.array(values, dtype=np.float64, order="C").reshape(-1, 2)
     return parts.view(np.complex128).reshape(like.shape).astype(like.dtype)

@@ -10,7 +10,7 @@ from gradcheck.errors import UsageError, attach_note
 from gradcheck.model import dtypes
 from gradcheck.model.domain import named
 from gradcheck.model.dtypes import FLOAT64_EPS, Array, FloatArray, as_float64, from_float64, is_continuous
-from gradcheck.model.protocol import Subject, copy_inputs, normalise_gradients, normalise_outputs
+from gradcheck.model.protocol import Subject, copy_input, copy_inputs, normalise_gradients, normalise_outputs
 from gradcheck.model.recall import Recall, recalled
 from gradcheck.model.surrogate import judged_function
 from gradcheck.model.tangents import Tangents, tangents_of
@@ -144,9 +144,7 @@ class Point:
     def outputs_at(self, moved: Mapping[int, FloatArray]) -> FloatArray:
         """Gives the same with several inputs replaced."""
         self.evaluations += 1
-        inputs = list(copy_inputs(self.inputs))
-        for k, values in moved.items():
-            inputs[k] = self.moved(k, values)
+        inputs = [self.moved(k, moved[k]) if k in moved else copy_input(value) for k, value in enumerate(self.inputs)]
         if self._recall is None:
             return self._computed(inputs)
         key = (*self._own_place(), *(part for k in moved for part in (k, *_identity(inputs[k]))))
@@ -170,16 +168,16 @@ class Point:
             outputs = normalise_outputs(self.function(*inputs))
         except Exception:  # a step may leave the domain nobody declared; the ladder treats NaN as "no value here"
             return np.full(self.size, np.nan)
-        if tuple(output.shape for output in outputs) != self.shapes:
+        if tuple([output.shape for output in outputs]) != self.shapes:
             self.shape_change = f"{[o.shape for o in outputs]} after a small step, {list(self.shapes)} before"
             return np.full(self.size, np.nan)
-        found = tuple(output.dtype for output in outputs)
+        found = tuple([output.dtype for output in outputs])
         if found != self.dtypes:
             if not any(dtype.kind == "c" for dtype in (*found, *self.dtypes)):  # a step out of a real function's domain
                 names = ", ".join(map(str, found)), ", ".join(map(str, self.dtypes))
                 self.dtype_change = f"({names[0]}) after a small step, ({names[1]}) before"
             return np.full(self.size, np.nan)
-        return self.flatten(outputs)
+        return _flat([output for output, wanted in zip(outputs, self.floating, strict=True) if wanted])
 
     def gradients(self, cotangent: FloatArray) -> tuple[Array | None, ...]:
         """Gives what vjp returns for a flat cotangent, after a fresh forward at this point.
@@ -229,10 +227,7 @@ class Point:
     def flatten(self, outputs: Sequence[Array]) -> FloatArray:
         """Gives all outputs with a gradient, flat."""
         carried = carries(self.subject, outputs)
-        parts = [as_float64(output).ravel() for output, wanted in zip(outputs, carried, strict=True) if wanted]
-        if not parts:
-            return np.zeros(0)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _flat([output for output, wanted in zip(outputs, carried, strict=True) if wanted])
 
     def _start(self) -> tuple[tuple[object, ...], tuple[Array, ...]]:
         self.evaluations += 1
@@ -299,6 +294,13 @@ def start_point(subject: Subject, inputs: Sequence[object], caller: str, role: s
                 f"got {position}; remove it"
             )
     return point
+
+
+def _flat(outputs: Sequence[Array]) -> FloatArray:
+    """Gives all numbers of some outputs, in memory of their own."""
+    if len(outputs) == 1:
+        return as_float64(outputs[0]).ravel()
+    return np.concatenate([as_float64(output).ravel() for output in outputs]) if outputs else np.zeros(0)
 
 
 def _identity(value: object) -> tuple[object, ...]:

@@ -264,8 +264,8 @@ def read_names(forward: Forward, count: int, names: Sequence[str] | None) -> tup
 
 def normalise_outputs(result: object) -> tuple[Array, ...]:
     """Turns what forward returned into a tuple of arrays; one array, a scalar, a tuple and a list are accepted."""
-    values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    return tuple(np.asarray(value) for value in values)
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple([np.asarray(value) for value in values])
 
 
 def normalise_gradients(result: object) -> tuple[Array | None, ...]:
@@ -284,7 +284,12 @@ def normalise_gradients(result: object) -> tuple[Array | None, ...]:
 
 def copy_inputs(inputs: Sequence[object]) -> tuple[object, ...]:
     """Copies every array, so that the subject can damage nothing but its own."""
-    return tuple(np.array(value, order="C") if isinstance(value, np.ndarray) else value for value in inputs)
+    return tuple([copy_input(value) for value in inputs])
+
+
+def copy_input(value: object) -> object:
+    """Copies an array into one of its own, in C order; anything else stays."""
+    return np.array(value, order="C") if isinstance(value, np.ndarray) else value
 
 
 def _position(item: str | int, names: tuple[str, ...]) -> int:

@@ -99,8 +99,7 @@ def _measure_batch(probe: Probe, elements: IntArray, start: int) -> Columns:
     room, center = probe.room, probe.point.center
     owners, outputs, ladders, idle = [], [], [], []
     for place, element in enumerate(elements):
-        up, down = (side.flat[element] > 0 for side in (room.up, room.down))
-        alone = probe.along(probe.only(int(element)), has_plus=up, has_minus=down)
+        alone = probe.singly(int(element))
         still = (alone.plus == center).all(axis=0) & (alone.minus == center).all(axis=0)
         still &= np.isfinite(center)  # an infinite output stays, but says nothing
         active = np.flatnonzero(~still)

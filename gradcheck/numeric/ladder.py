@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -20,6 +20,8 @@ from gradcheck.numeric.table import Table
 FIRST_EXPONENT = -3
 LAST_EXPONENT = -43
 RATIO = 4.0
+# Numbers of outputs on one side that a probe keeps, of all elements together: some megabytes.
+_KEPT = 200_000
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class Probe:
     noise: FloatArray
     steps: FloatArray
     cotangents: FloatArray
+    _climbed: dict[int, Ladder] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def only(self, element: int) -> FloatArray:
         """Gives the direction in which one element moves, by its flat index."""
@@ -165,6 +168,16 @@ class Probe:
         center = self.point.center[kept]
         sides = [np.broadcast_to(np.asarray(side), center.shape) for side in (has_plus, has_minus)]
         return Ladder(self.steps, plus, minus, center, self.noise[kept], least_noise(self.point)[kept], *sides)
+
+    def singly(self, element: int) -> Ladder:
+        """Climbs a ladder along which one element moves, by its flat index; a small one is kept for who asks again."""
+        found = self._climbed.get(element)
+        if found is None:
+            up, down = (side.flat[element] > 0 for side in (self.room.up, self.room.down))
+            found = self.along(self.only(element), has_plus=up, has_minus=down)
+            if (len(self._climbed) + 1) * found.plus.size <= _KEPT:
+                self._climbed[element] = found
+        return found
 
     def neighbour(self, shift: FloatArray) -> Neighbour | None:
         """Gives the subject with the probed input shifted; None where forward or vjp refuses that."""

@@ -25,7 +25,7 @@ _DOUBT = 8.0
 # Measured noise so far above the least there can be may be structure, so slopes are read with both.
 _NOISY = 4.0
 # So many columns at once keep the table within a core's cache.
-_COLUMNS = 1024
+_COLUMNS = 128
 
 
 @dataclass(frozen=True)
@@ -121,45 +121,47 @@ def extrapolate(quotients: FloatArray, steps: FloatArray, noise: FloatArray, ord
     if noise.size > _COLUMNS:
         parts = [slice(start, start + _COLUMNS) for start in range(0, noise.size, _COLUMNS)]
         return Slope.concat([extrapolate(quotients[:, part], steps, noise[part], order, levels) for part in parts])
-    values, bars = [], []
-    table = quotients
-    for level in range(levels + 1):
-        if level:
-            factor = RATIO ** (order * level)
-            table = (factor * table[1:] - table[:-1]) / (factor - 1.0)
-        middle = table[1:-1]
-        change = np.abs(np.diff(table, axis=0))
-        error = noise / steps[1 + level : len(steps) - 1, None]
-        bar = np.maximum(change[:-1], change[1:])
-        bar += error
-        np.maximum(bar, _contradiction(middle, error), out=bar)
-        bar[~np.isfinite(bar)] = np.inf
-        values.append(middle)
-        bars.append(bar)
-    table, every = np.concatenate(values), np.concatenate(bars)
-    best, columns = np.argmin(every, axis=0), np.arange(table.shape[1])
-    value, least = table[best, columns], every[best, columns]
+    rows = len(steps) - 2
+    table = np.full((levels + 1, rows + 2, noise.size), np.nan)
+    table[0] = quotients
+    for level in range(1, levels + 1):
+        factor, coarser = RATIO ** (order * level), table[level - 1, : rows + 3 - level]
+        table[level, : rows + 2 - level] = (factor * coarser[1:] - coarser[:-1]) / (factor - 1.0)
+    # Each level is a row shorter than the one before, and of each the first and the last have one neighbour only.
+    place = np.arange(levels + 1)[:, None] + np.arange(rows)
+    error = noise / steps[1 + np.minimum(place, rows - 1), None]
+    middle = np.where((place < rows)[..., None], table[:, 1:-1], np.nan)
+    change = np.abs(np.diff(table, axis=1))
+    bar = np.maximum(change[:, :-1], change[:, 1:])
+    bar += error
+    np.maximum(bar, _contradiction(middle, error), out=bar)
+    bar[~np.isfinite(bar)] = np.inf
+    every = bar.reshape((levels + 1) * rows, noise.size)
+    best, columns = np.argmin(every, axis=0), np.arange(noise.size)
+    value, least = middle.reshape(every.shape)[best, columns], every[best, columns]
     return Slope(np.where(np.isfinite(least), value, np.nan), least)
 
 
 def _contradiction(values: FloatArray, noise: FloatArray) -> FloatArray:
-    """Gives, for each entry of one level, how far entries at smaller steps are from it beyond their noise.
+    """Gives, for each entry of each level, how far entries at smaller steps are from it beyond their noise.
 
     Once a level has converged, smaller steps change it by noise only. A function with structure finer than the step,
-    such as a square root next to zero or a fast oscillation, looks settled there while its limit is elsewhere.
+    such as a square root next to zero or a fast oscillation, looks settled there while its limit is elsewhere. NaN says
+    nothing; shape (levels, rows, columns).
     """
     doubt = _DOUBT * noise
-    most, least = values - doubt, values + doubt
     known = np.isfinite(values)
-    if not known.all():
-        most, least = np.where(known, most, -np.inf), np.where(known, least, np.inf)
+    above, below = (values - doubt)[:, 1:], (values + doubt)[:, 1:]
+    np.copyto(above, -np.inf, where=~known[:, 1:])
+    np.copyto(below, np.inf, where=~known[:, 1:])
+    # The extremes of all later rows, by doubling: of 2, of 4, and so on; accumulate goes through columns one by one.
+    reach = 1
+    while reach < above.shape[1]:
+        np.maximum(above[:, :-reach], above[:, reach:], out=above[:, :-reach])
+        np.minimum(below[:, :-reach], below[:, reach:], out=below[:, :-reach])
+        reach *= 2
     beyond = np.zeros_like(values)
-    above, below = np.full(values.shape[1:], -np.inf), np.full(values.shape[1:], np.inf)
-    # A loop over few rows: accumulate along the first axis goes through the columns one by one.
-    for row in range(len(values) - 2, -1, -1):
-        np.maximum(above, most[row + 1], out=above)
-        np.minimum(below, least[row + 1], out=below)
-        beyond[row] = np.maximum(above - values[row], values[row] - below)
+    np.maximum(above - values[:, :-1], values[:, :-1] - below, out=beyond[:, :-1])
     return np.asarray(np.maximum(beyond, 0.0))
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy import ndarray
 
 from opsdk.autograd.engine import ArrayAlgebra
+from opsdk.autograd.in_place import CAST
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor import CAST, Tensor
+from opsdk.autograd.tensor import Tensor
 from opsdk.autograd.tensor_state import check_unviewed
 from opsdk.backends.memory.device import is_device_array, memory_of, place_of
 from opsdk.core.errors import DTypeError, PlaceError, ShapeError
@@ -59,7 +60,7 @@ class DeviceTensor(Tensor):
         Raises:
             ShapeError: the value has another shape.
             DTypeError: the tensor's dtype does not hold it.
-            InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
+            InPlaceError: as of `check_unviewed`.
         """
         array, dtype = value._array if isinstance(value, Tensor) else value, self._array.dtype
         if not is_device_array(array):

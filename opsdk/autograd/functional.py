@@ -47,8 +47,7 @@ class TensorAlgebra(ArrayAlgebra):
         saved = saved_tensors(node)
         if not application.leave_unreached(is_leaf):
             return [None] * len(node.edges)
-        assert plan.call is not None
-        zeros = memory_at(plan.call.place, "zeros").zeros
+        zeros = memory_at(plan.place, "zeros").zeros
         inputs = application.op_inputs(saved, partial(node.zeros_of, lambda *spec: tensor_of(zeros(*spec))))
         handle = application.rule.op
         assert isinstance(handle, Op)

@@ -132,17 +132,15 @@ def _computed(node: GradNode, application: Application, attrs: dict[str, Any]) -
     plan = node.plan
     opdef = plan.gradient
     assert opdef is not None
-    assert plan.call is not None
     assert node.saved is not None
-    place = plan.call.place
-    zeros = np.zeros if place is CPU else memory_at(place, "zeros").zeros
+    zeros = np.zeros if plan.place is CPU else memory_at(plan.place, "zeros").zeros
     saved = unchanged(node, node.saved)
     inputs = application.op_inputs(saved, partial(node.zeros_of, zeros))
     attrs.update(node.specs)
     attrs.update(application.rule.objects_in(saved))
-    made = arrays.run(opdef, inputs, attrs, place)
+    made = arrays.run(opdef, inputs, attrs, plan.place)
     saves_one = plan.saves_output or plan.saves_input
-    if FAST is not None and place is CPU and plan.bare and saves_one:
+    if FAST is not None and plan.place is CPU and plan.bare and saves_one:
         call: CallPlan = opdef.plans[arrays.array_key(inputs, attrs)]
         takes_two = [decl.kind for decl in opdef.schema.inputs] == ["tensor", "tensor"]  # what is saved, a cotangent
         if call.is_fast and takes_two and opdef.schema.outputs[0].kind == "tensor":

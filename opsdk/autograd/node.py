@@ -11,6 +11,7 @@ from opsdk.autograd.hooks import Hooks
 from opsdk.backends.call.plan import CallPlan
 from opsdk.core.errors import GraphError
 from opsdk.core.nested import flat
+from opsdk.core.place import CPU
 from opsdk.define.gradient import asked_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
@@ -22,7 +23,9 @@ class TapePlan:
     """One kind of call on tensors.
 
     Attributes:
-        call: the call plan; None for a composite op that is recorded through the ops it is made of.
+        call: the call plan; None for a composite op that is recorded through the ops it is made of, and for an op that
+            is recorded without being run.
+        place: where the arrays live.
         record: whether a node is made.
         saves: kind and position of each value that the gradient rule has a call keep.
         gradient: the gradient op's definition, or None.
@@ -31,6 +34,7 @@ class TapePlan:
         saves_output: whether the one output is all that the backward reads; the commonest case.
         takes: position of the first cotangent among the gradient op's inputs.
         stops: per output whether it carries no gradient.
+        aliased: per output the positions of the inputs that it may share memory with.
         carries: positions of the inputs that are changed in place and whose gradient an output passes on.
         plain: whether there is one output, which is a tensor in memory of its own.
         asks: names of the specs of inputs that the kernels of the gradient op have to be given, and which inputs.
@@ -50,6 +54,7 @@ class TapePlan:
         self.opdef = opdef
         self.rule = rule
         self.call = call
+        self.place = CPU if call is None else call.place
         self.record = record
         self.gradient = self.kinds = None
         if rule is not None:
@@ -66,6 +71,7 @@ class TapePlan:
         self.saves_output = self.plain and self.saves == (("output", 0),)
         self.saves_input = self.plain and self.saves == (("input", 0),)
         self.objects = tuple(decl.name for decl in schema.attrs if decl.type.scalar == OBJECT)
+        self.aliased = tuple(schema.aliased_sources(i) for i in range(len(schema.outputs)))
         self.takes = next((i for i, s in enumerate(sources) if s.kind == "cotangent"), 0)
         self.asks = asked_of(self.gradient) if record and self.gradient is not None else ()
         told = rule is not None and (rule.attrs or rule.mask or rule.given or rule.objects or self.asks)
@@ -178,12 +184,6 @@ class GradNode:
             return values
         pairs = zip(values, self.layout, strict=True)
         return [item for value, length in pairs for item in ((value,) if length is None else value)]
-
-    def is_alias(self, output: int) -> bool:
-        """Whether an output shares its memory with an input."""
-        decls = self.plan.opdef.schema.outputs
-        position = next(i for i in range(len(decls)) if output in self.places(i))
-        return decls[position].alias is not None and not decls[position].mutated
 
     @property
     def name(self) -> str:

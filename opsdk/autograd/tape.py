@@ -6,18 +6,19 @@ It runs a call's kernel and records what the backward will need.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from opsdk.autograd.device_tensor import DeviceTensor, tensor_of
 from opsdk.autograd.fast_path import connected
-from opsdk.autograd.node import Boxes, GradNode, TapePlan
+from opsdk.autograd.node import TapePlan
 from opsdk.autograd.on_arrays import on_arrays
+from opsdk.autograd.recording import arrays_of, placed, record
 from opsdk.autograd.tensor import Tensor
-from opsdk.autograd.tensor_state import check_changes, share
-from opsdk.backends.call.buffers import asked_specs, infer
+from opsdk.autograd.tensor_state import check_changes
+from opsdk.autograd.views import follow, share
+from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.constant import lifted
 from opsdk.backends.call.normalise import as_outputs, check_specs, shares
 from opsdk.backends.call.plan import attrs_key, keep, make_plan
@@ -28,11 +29,9 @@ from opsdk.core.fast import FAST
 from opsdk.core.flags import FLAGS
 from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.nested import each, flat
-from opsdk.core.origin import caller
 from opsdk.core.place import CPU, Place
-from opsdk.define.call import body_attrs, check_inputs, complete_attrs, cut_off, given
+from opsdk.define.call import body_attrs, check_inputs, cut_off, given
 from opsdk.define.frontend import register_frontend, register_values
-from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 
 
@@ -79,7 +78,7 @@ class Tape:
             return launch(plan, plan.call and plan.call.run, inputs, arrays, attrs)
         out = Tensor(plan.call.run(arrays, attrs))
         if plan.record:
-            _record(plan, inputs, attrs, (out,))
+            record(plan, inputs, attrs, (out,))
         return out
 
 
@@ -114,23 +113,23 @@ def _first_call(
 ) -> Any:
     """Runs a call of a new kind with every check, and keeps its plan when it succeeded."""
     check_inputs(opdef, inputs)
-    record = is_grad_enabled() and is_wanted(opdef, inputs)
-    kept = opdef.whole if record else opdef  # with the residuals, or without
-    call = None if opdef.is_composite and record else make_plan(kept, arrays, attrs, place=place)
-    plan = TapePlan(opdef, call, record, arrays)
+    wanted = is_grad_enabled() and is_wanted(opdef, inputs)
+    kept = opdef.whole if wanted else opdef  # with the residuals, or without
+    call = None if opdef.is_composite and wanted else make_plan(kept, arrays, attrs, place=place)
+    plan = TapePlan(opdef, call, wanted, arrays)
     result = launch(plan, call and call.run_checked, inputs, arrays, attrs)
     keep(opdef, kind, plan)
     is_unary = [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
     if FAST is not None and call is not None and call.is_fast and plan.plain and is_unary:
         carries = call.dtype is not None and is_differentiable(call.dtype)
         saves_one = plan.saves_output or plan.saves_input
-        if ((carries and saves_one and not plan.asks) or not record) and plan.stops[0] is not record:
-            kinds = opdef.plans.recorded if record else opdef.plans.plain
-            if record or inputs[0]._stop or not is_grad_enabled():
+        if ((carries and saves_one and not plan.asks) or not wanted) and plan.stops[0] is not wanted:
+            kinds = opdef.plans.recorded if wanted else opdef.plans.plain
+            if wanted or inputs[0]._stop or not is_grad_enabled():
                 kinds[arrays[0].dtype] = FAST.Kind(call, plan)
-    if call is not None and place is CPU and plan.plain and not record and not FLAGS.debug:
+    if call is not None and place is CPU and plan.plain and not wanted and not FLAGS.debug:
         opdef.plans.repeat = call.repeat(Tensor)
-    opdef.usage.in_graph = opdef.usage.in_graph or record
+    opdef.usage.in_graph = opdef.usage.in_graph or wanted
     return result
 
 
@@ -151,13 +150,6 @@ def lift(opdef: OpDef, inputs: Sequence[Any], memory: Memory = HOST) -> list[Any
         return DeviceTensor(array.copy() if is_grad_enabled() else array)
 
     return lifted(opdef, inputs, Tensor, Tape.name if memory is HOST else DeviceTape.name, made, memory)
-
-
-def arrays_of(value: Any) -> Any:
-    """Returns the array of a tensor, or the list of those of several."""
-    if isinstance(value, list):
-        return [None if tensor is None else tensor._array for tensor in value]
-    return None if value is None else value._array
 
 
 def kind_of(value: Any) -> Any:
@@ -216,7 +208,7 @@ def launch(
     finally:  # a kernel that fails may have written by then
         for tensor in changed:
             tensor._version[0] += 1
-    wrap = Tensor if plan.call is None or plan.call.place is CPU else tensor_of
+    wrap = Tensor if plan.place is CPU else tensor_of
     is_one = len(schema.fresh_outputs) + (len(schema.residuals) if plan.record else 0) == 1
     fresh = iter((made,) if is_one else made)
     outputs: list[Any] = []
@@ -230,14 +222,17 @@ def launch(
         else:
             listed = value if decl.kind == "list" else (value,)
             outs = [None if array is None else wrap(array) for array in listed]
-            sources = [tensor for i in schema.aliased_sources(position) for tensor in flat(inputs[i])]
+            sources = [tensor for i in plan.aliased[position] for tensor in flat(inputs[i])]
             for source in sources:
                 for out in outs:
-                    share(source, out)
+                    if out is not None and shares(out._array, source._array):
+                        share(source, out)
             outputs.append(outs if decl.kind == "list" else outs[0])
     if plan.record:
-        placed = outputs if opdef.gradient_of is None else _placed(plan, inputs, attrs, outputs)
-        _record(plan, inputs, attrs, placed, before, tuple(fresh))
+        where = outputs if opdef.gradient_of is None else placed(plan, inputs, attrs, outputs)
+        record(plan, inputs, attrs, where, before, tuple(fresh))
+    for tensor in changed:
+        follow(tensor)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
@@ -267,98 +262,6 @@ def _held(opdef: OpDef, outputs: Sequence[Any], arrays: Sequence[Any], attrs: Ma
                 )
     check_specs(opdef, each(outputs, lambda tensor: tensor._array), infer(opdef, arrays, attrs))
     return outputs
-
-
-def _record(
-    plan: TapePlan,
-    inputs: Sequence[Any],
-    attrs: Mapping[str, Any],
-    outputs: Sequence[Any],
-    before: Mapping[int, int] = MappingProxyType({}),
-    residuals: Sequence[Any] = (),
-) -> None:
-    """Makes the node of a call and ties the outputs to it.
-
-    Args:
-        plan: the kind of call.
-        inputs: its tensors.
-        attrs: those given.
-        outputs: what it gave.
-        before: by id of a version counter that the call moved, what it was: an input that is not the one to be changed,
-            but shares its memory, was saved as it was then.
-        residuals: what its kernel gave for the backward alone.
-    """
-    edges: list[Any] = []
-    layout: list[int | None] = []
-    for value in inputs:
-        is_list = value.__class__ is list
-        edges += [_edge(tensor) for tensor in value] if is_list else [_edge(value)]
-        layout.append(len(value) if is_list else None)
-    saved: list[Any] = []
-    for kind, position in plan.saves:
-        if kind in ("residual", "object"):
-            held = residuals[position] if kind == "residual" else attrs[plan.opdef.schema.attr_names[position]]
-            saved += (held, None, 0)
-            continue
-        value = inputs[position] if kind == "input" else outputs[position]
-        box = None if value is None else value._version if value.__class__ is not list else Boxes(value)
-        count = 0 if box is None else box[0]
-        if before and kind == "input" and not plan.opdef.schema.inputs[position].mutated:
-            count = box.count(before) if box.__class__ is Boxes else before.get(id(box), count)
-        saved += (arrays_of(value), box, count)
-    node = GradNode(plan, tuple(edges), tuple(saved))
-    node.attrs = {name: attrs[name] for name in attrs if name not in plan.objects} if plan.objects else attrs
-    node.outputs = tuple([
-        _absent_spec(plan, position, i, inputs, attrs) if out is None else (out._array.shape, out._array.dtype)
-        for position, value in enumerate(outputs)
-        for i, out in enumerate(value if value.__class__ is list else (value,))
-    ])
-    if plan.asks and plan.gradient is not None:
-        node.specs = asked_specs(plan.gradient, [arrays_of(value) for value in inputs])
-    if FLAGS.debug:
-        node.used_at = str(caller())
-    if any(count is not None for count in layout):
-        node.layout = tuple(layout)
-    spread = tuple([len(value) if value.__class__ is list else None for value in outputs])
-    if any(count is not None for count in spread):
-        node.spread = spread
-    index = 0
-    for value, stop in zip(outputs, plan.stops, strict=True):
-        for out in value if value.__class__ is list else (value,):
-            if out is not None and not stop and is_differentiable(out._array.dtype):
-                out._stop = False
-                out._edge = (node, index)
-            index += 1
-
-
-def _absent_spec(plan: TapePlan, position: int, i: int, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Returns shape and dtype of a gradient that was not made, so that zeros can enter the backward in its place.
-
-    Of a result that is not given there is none, nor of a hole: None enters.
-    """
-    may_lack = plan.opdef.schema.outputs[position].may_lack
-    if may_lack and plan.opdef.gradient_of is None:
-        return None
-    spec = _inferred(plan, inputs, attrs)[position]
-    spec = spec[i] if isinstance(spec, list) else spec
-    return (spec.shape, spec.dtype) if spec is not None else None if may_lack else ((), np.dtype("float32"))
-
-
-def _inferred(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:
-    return infer(plan.opdef, [arrays_of(value) for value in inputs], complete_attrs(plan.opdef, attrs))
-
-
-def _placed(plan: TapePlan, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Any]) -> Sequence[Any]:
-    """Returns gradients with a place for each tensor of a list of which nobody wanted any, as far as the rule tells."""
-    decls = plan.opdef.schema.outputs
-    if not any(value is None and decl.kind == "list" for value, decl in zip(outputs, decls, strict=True)):
-        return outputs
-    pairs = zip(outputs, _inferred(plan, inputs, attrs), strict=True)
-    return [[None] * len(spec) if value is None and isinstance(spec, list) else value for value, spec in pairs]
-
-
-def _edge(tensor: Any) -> Any:
-    return None if tensor is None or tensor._stop else tensor._edge or (tensor, -1)
 
 
 TAPE = Tape()

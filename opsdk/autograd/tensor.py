@@ -10,28 +10,29 @@ import numpy as np
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
+from opsdk.autograd.in_place import InPlaceMethods
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor_state import PartVersion, TensorState, check_in_place, check_unviewed, share
+from opsdk.autograd.views import share
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, InPlaceError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from opsdk.core.fast import FAST
-from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
+from opsdk.core.fit import as_bool
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.names import unique_name
 from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import SizeList
 from opsdk.ops.methods import ValueMethods
-from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving, values_of
+from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving
 
 
-class Tensor(TensorState, ValueMethods):
+class Tensor(InPlaceMethods, ValueMethods):
     """An n-dimensional array that the tape can follow.
 
     Made by `opsdk.to_tensor`, which checks and copies what it is given, and by ops. The class itself takes a plain
     array of this machine's byte order as it is and looks at nothing, since every call of an op makes one.
     `stop_gradient` is True unless a gradient was asked for; `grad` holds what `backward` accumulated. Arithmetic,
-    comparison, indexing and the methods of `ValueMethods` are ops.
+    comparison, indexing and the methods of `ValueMethods` are ops. `InPlaceMethods` change the values.
     """
 
     __slots__ = ()
@@ -180,12 +181,6 @@ class Tensor(TensorState, ValueMethods):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
-        """Returns the elements at a basic index, a copy; changing that in place is refused. Differentiable."""
-        part = super().__getitem__(index)
-        part._version = PartVersion((0,))
-        return part
-
     def __hash__(self) -> int:
         return id(self)
 
@@ -197,66 +192,7 @@ class Tensor(TensorState, ValueMethods):
             f"stop_gradient={self.stop_gradient},\n{prefix}{values})"
         )
 
-    # -- changing it --------------------------------------------------------------------------------------------------
-
-    def set_value(self, value: Any) -> None:
-        """Copies values into the tensor; what the tape saved of it before can then no longer be differentiated.
-
-        No gradient flows through it: values are all that is taken of a tensor; `opsdk.assign` is the op.
-
-        Args:
-            value: tensor or array of this shape; the dtype is converted; that may round floats, no more.
-
-        Raises:
-            ShapeError: the value has another shape.
-            DTypeError: the tensor's dtype does not hold it.
-            InPlaceError: a view in the graph shares the memory, and recording is on; or indexing made the tensor.
-        """
-        array = as_numbers(values_of(value), "set_value")
-        if array.shape != self._array.shape:
-            raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
-        check_unviewed(self, "set_value")
-        self._overwrite(fitted(array, self._array.dtype, "set_value", remedy=CAST))
-
-    def _overwrite(self, value: Any) -> None:
-        """Changes every element; what an op made this tensor of is then no longer what it holds."""
-        if self._edge is not None and is_grad_enabled():
-            self._edge, self._stop = None, True
-        self._array[...] = value
-        self._version[0] += 1
-
-    def _rebound(self, other: Any) -> Any:
-        """Leaves `x += other` to `x = x + other`, as in Paddle; PyTorch changes x in place.
-
-        Raises:
-            InPlaceError: the tensor is a leaf that needs a gradient, inside `no_grad`, where only a change would do.
-        """
-        if self._edge is None and not self._stop and not is_grad_enabled():
-            raise InPlaceError(
-                "augmented assignment: expected recording, or a tensor with stop_gradient=True, got a leaf that needs "
-                "a gradient inside no_grad; x -= y is x = x - y here, another tensor under that name: change this one "
-                "with x.set_value(x - y)"
-            )
-        return NotImplemented
-
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = __imatmul__ = _rebound
-
-    def fill_(self, value: float) -> Tensor:
-        """Sets every element to one number, in place; returns the tensor.
-
-        Raises:
-            ShapeError: the value is several.
-            DTypeError: it is no number, or the tensor's dtype does not hold it.
-            InPlaceError: the tensor is a leaf that needs a gradient, and recording is on; or indexing made it.
-        """
-        number = fitted(one_number(value, "fill_, value"), self._array.dtype, "fill_", remedy=CAST)
-        check_in_place(self, "fill_")
-        self._overwrite(number[()])
-        return self
-
-    def zero_(self) -> Tensor:
-        """Sets every element to zero, in place; returns the tensor."""
-        return self.fill_(0)
+    # -- its memory ---------------------------------------------------------------------------------------------------
 
     def detach(self) -> Tensor:
         """Returns a tensor of the same memory that the tape does not follow."""
@@ -379,7 +315,6 @@ class Tensor(TensorState, ValueMethods):
 
 
 Tensor._algebra = ArrayAlgebra(Tensor)
-CAST = "cast the tensor first"
 
 
 def needs_float(tensor: Tensor, subject: str) -> None:

@@ -30,6 +30,9 @@ def bfloat16() -> np.dtype[np.generic]:
     return _BY_NAME["bfloat16"]
 
 
+_OWN = {dtype: dtype for dtype in NATIVE}  # asked first, since the specs of arrays are made in calls
+
+
 def as_dtype(value: DTypeLike, subject: str = "dtype") -> np.dtype[np.generic]:
     """Returns the `numpy.dtype` that a name, a NumPy type or a Python type stands for.
 
@@ -39,6 +42,8 @@ def as_dtype(value: DTypeLike, subject: str = "dtype") -> np.dtype[np.generic]:
     Raises:
         DTypeError: the value names no supported element type.
     """
+    if isinstance(value, np.dtype) and value in _OWN:
+        return _OWN[value]
     if isinstance(value, str):
         name = _ALIASES.get(value, value)
         if name == "bfloat16":

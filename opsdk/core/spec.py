@@ -131,7 +131,10 @@ class TensorSpec:
     @classmethod
     def of(cls, array: np.ndarray) -> TensorSpec:
         """Returns the spec of an existing array."""
-        return cls(array.shape, array.dtype)
+        made = object.__new__(cls)
+        object.__setattr__(made, "shape", tuple(array.shape))
+        object.__setattr__(made, "dtype", as_dtype(array.dtype))
+        return made
 
     @property
     def ndim(self) -> int:

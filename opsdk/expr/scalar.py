@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -137,6 +137,11 @@ class ScalarFunction:
         made = ScalarFunction(schema.name, schema.input_names, schema.attr_names, make)
         made.conjugation = self.conjugation.of_gradient(self, sources, wrt)
         return made
+
+    def giving(self, nodes: Sequence[Node], static: Static) -> ScalarFunction:
+        """Returns the function of the values of some nodes of an expression, each of the full shape."""
+        made = replace(self.expression(static), outputs=tuple(nodes), written=())
+        return ScalarFunction(self.name, self.inputs, self.attrs, lambda _: made)
 
     def no_complex_derivative(self, static: Static) -> str | None:
         """Returns the operation that has no complex derivative; None where the derived gradient serves complex numbers.

@@ -115,10 +115,11 @@ def _splits(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x[0], sections=[3], reason="one piece")
 
 
-@op("opsdk::getitem(Tensor x, *, int[] index) -> Tensor out")
+@op("opsdk::getitem(Tensor(a) x, *, int[] index) -> Tensor(a) out")
 def getitem(x: np.ndarray, *, index: Sequence[int]) -> np.ndarray:
     """x[index], where the index is basic: integers, slices, `...` and None; written as `encode_index` writes it."""
-    return x[decode_index(index)].copy()
+    entries = decode_index(index)
+    return x[entries if Ellipsis in entries else (*entries, ...)]  # with an ellipsis one element is an array, too
 
 
 @getitem.infer
@@ -152,17 +153,17 @@ def _open_dims(x: TensorSpec, entries: tuple[Any, ...]) -> list[int | None]:
 
 
 @getitem.backward(complex=True)
-def getitem_grad(x: np.ndarray, dout: np.ndarray, index: Sequence[int]) -> np.ndarray:
+def getitem_grad(x_spec: Any, dout: np.ndarray, index: Sequence[int]) -> np.ndarray:
     """Zeros, with the cotangent where it was taken from."""
-    dx = np.zeros_like(x)
+    dx = np.zeros(x_spec.shape, x_spec.dtype)
     dx[decode_index(index)] = dout
     return dx
 
 
-@getitem_grad.backward(composite=True, disconnected=("x",), complex=True)
+@getitem_grad.backward(composite=True, complex=True)
 def getitem_grad_grad(ddx: Any, index: Sequence[int]) -> Any:
     """The same elements of what enters."""
-    return None, getitem(ddx, index=index)
+    return getitem(ddx, index=index)
 
 
 @getitem.samples

@@ -39,9 +39,9 @@ def _cast(x: TensorSpec, dtype: np.dtype[Any]) -> TensorSpec:
 
 
 @cast.backward(composite=True, complex=True)
-def cast_grad(x: Any, dout: Any) -> Any:
+def cast_grad(x_spec: Any, dout: Any) -> Any:
     """The cotangent, in the input's dtype."""
-    return cast(dout if x.dtype.kind == "c" else real_part(dout), dtype=x.dtype)
+    return cast(dout if x_spec.dtype.kind == "c" else real_part(dout), dtype=x_spec.dtype)
 
 
 @cast.samples
@@ -285,9 +285,9 @@ def _flattens(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.zeros((0, 4, 2)), start_axis=1, reason="an empty batch")
 
 
-def _in_shape(x: Any, dout: Any) -> Any:
+def _in_shape(x_spec: Any, dout: Any) -> Any:
     """The cotangent, in the input's shape."""
-    return reshape_like(dout, x)
+    return reshaped(dout, x_spec.shape)
 
 
 for _each in (reshape, reshape_like, unsqueeze, squeeze, flatten):

@@ -12,9 +12,11 @@ from shlex import quote
 from typing import Any
 
 from gradcheck.report import Trace
+from opsdk.backends.call.language import is_usable, language_of
+from opsdk.backends.call.lines import Spot
 from opsdk.core.errors import AliasError, CompileError, MissingDependencyError, MutationError, OpsdkError
 from opsdk.core.origin import shorten
-from opsdk.define.kernel.kernel import Kernel, KernelId
+from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.primitives.own import primitive_of
@@ -118,7 +120,7 @@ class Session:
     warnings: dict[str, None] = field(default_factory=dict)
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
-    counted: dict[str, dict[tuple[str, int], bool]] = field(default_factory=dict)
+    counted: dict[str, dict[Spot, bool]] = field(default_factory=dict)
     suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
@@ -137,6 +139,17 @@ class Session:
     def thorough(self) -> bool:
         """Whether kernels are also run as a build of theirs that watches itself, which takes seconds."""
         return self.level == "thorough"
+
+    def others(self, place: str = "cpu") -> list[Kernel]:
+        """Returns an author's kernels beside the reference, of a thorough check those of expressions too."""
+        kernels, reference = self.opdef.kernels, self.opdef.kernels.reference()
+        here = [k for k in kernels if k is not reference and self.wants(k) and k.key.place == place]
+        return [kernels.loaded(k) for k in here if language_of(k).changes_inputs or self._is_derived(k)]
+
+    def _is_derived(self, kernel: Kernel) -> bool:
+        """Whether a kernel is compiled from an expression, and looked at here."""
+        is_compiled = language_of(kernel).is_derived and kernel.language != REFERENCE
+        return self.thorough and is_compiled and kernel.key.place == "cpu" and is_usable(kernel)
 
     @contextmanager
     def spending(self, check: str) -> Iterator[None]:

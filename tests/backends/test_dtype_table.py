@@ -78,7 +78,7 @@ CELLS = [(language, rule) for language in LANGUAGES for rule in RULES if (langua
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("language", "rule"), CELLS)
-def test_a_cell_is_the_references_dtype_and_value_or_a_dtype_error(scope, language, rule, dtype):
+def test_a_cell_is_the_references_dtype_and_value_or_a_dtype_error(language, rule, dtype):
     pytest.importorskip("ml_dtypes")
     name, infer = RULES[rule]
     op = LANGUAGES[language](name, infer)
@@ -100,7 +100,7 @@ def test_a_cell_is_the_references_dtype_and_value_or_a_dtype_error(scope, langua
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_an_expressions_cell_is_its_references(scope, dtype):
+def test_an_expressions_cell_is_its_references(dtype):
     pytest.importorskip("ml_dtypes")
     op = opsdk.elementwise("t::halved(Tensor x) -> Tensor y")(lambda x: x * 0.5)
     x = np.array([1, 1, 0, 1]).astype(as_dtype(dtype))

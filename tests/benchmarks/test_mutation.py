@@ -100,10 +100,3 @@ def test_the_smallest_error_is_the_last_of_those_that_are_all_found(monkeypatch)
     assert found["fine"] == 1e-4
     assert found["blind"] == np.inf
     assert np.isnan(found["harsh"])
-
-
-def test_a_verdict_that_the_bank_does_not_expect_is_listed_with_its_seed(monkeypatch):
-    right = bank.RIGHT_ONES["networks and numerics"][-1]
-    monkeypatch.setattr(power, "WRONG_ONES", {"a right one": [right[:4]]})
-    monkeypatch.setattr(power, "RIGHT_ONES", {})
-    assert list(power.other_verdicts(2)) == [("overlap of boxes", 0, "pass"), ("overlap of boxes", 1, "pass")]

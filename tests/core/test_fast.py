@@ -11,15 +11,8 @@ import opsdk
 from opsdk.backends.memory.arena import SMALLEST, is_leased
 from opsdk.core import fast
 from opsdk.core.fast import FAST
-from opsdk.define.op import REGISTRY
 
 needs_it = pytest.mark.skipif(FAST is None, reason="the fast path is not built")
-
-
-@pytest.fixture(autouse=True)
-def _registry_as_before():
-    with REGISTRY.scoped():
-        yield
 
 
 def test_a_build_of_other_sources_is_not_used(monkeypatch):

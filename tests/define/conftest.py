@@ -1,18 +1,9 @@
-"""Ops that a test defines are forgotten after it; files that define ops are made up of their text."""
+"""Files that define ops are made up of their text."""
 
 import numpy as np
 import pytest
 
 import opsdk
-from opsdk.define.op import PROVIDERS, REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def scope(monkeypatch):
-    """Forgets what the test registers, and which packages did not load."""
-    monkeypatch.setattr(PROVIDERS, "_failed", {})
-    with REGISTRY.scoped():
-        yield
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ X = np.array([1.0, 2.0])
 WAYS = ["arrays", "tensors", "recorded tensors", "Program", "Program with gradients"]
 
 
-@pytest.fixture(autouse=True)
-def scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def composite(schema, body, **options):
     return opsdk.op(f"t::{schema}", composite=True, **options)(body)
 

@@ -29,11 +29,7 @@ def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.setattr(sys, "path", [str(folder), *path_without_metadata()])
-    modules = set(sys.modules)
-    yield folder
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    return folder
 
 
 def package(site, module, text, distribution="", version="1.0", entry=""):

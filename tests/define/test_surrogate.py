@@ -5,13 +5,6 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import BindingError, DefinitionError
-from opsdk.define.op import REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def _forgotten():
-    with REGISTRY.scoped():
-        yield
 
 
 def define(surrogate, **options):

@@ -229,3 +229,15 @@ def test_a_function_that_exits_is_no_end_of_the_caller(which):
     functions[which] = leave
     with pytest.raises(gradcheck.UsageError, match=r"to return or to raise an error, got SystemExit\(0\); nothing"):
         gradcheck.check(functions["forward"], functions["vjp"], (np.ones(3),))
+
+
+def test_an_input_that_is_wrong_is_not_measured_again_at_other_values() -> None:
+    def product_vjp(i: Any, o: Any, c: Any) -> Any:
+        return c[0] * i[1], 2.0 * c[0] * i[0]
+
+    inputs = (X, X + 1.0)
+    report = gradcheck.check(np.multiply, product_vjp, inputs, vary="values", names=["x", "y"])
+    assert [finding.input for finding in report.findings] == ["y"]
+    points = len(report.coverage.points)
+    assert points > 5
+    assert report.coverage.tested == X.size * (points + 1)  # x at each point, y at the given inputs alone

@@ -5,11 +5,8 @@ from typing import Any
 import pytest
 
 import gradcheck
-from tests.gradcheck.families import LAST_FORWARD, SAME_ARRAY
-from tests.gradcheck.families_sizes import EQUAL_LENGTHS, GROWING, LONG, ROUNDED
-from tests.gradcheck.families_values import DECLARED, NOT_FINITE, TIES
+from tests.gradcheck.bank import FAMILIES
 
-FAMILIES = [SAME_ARRAY, LAST_FORWARD, LONG, GROWING, EQUAL_LENGTHS, ROUNDED, NOT_FINITE, TIES, DECLARED]
 _FEW = 4
 
 
@@ -17,7 +14,7 @@ def seeded(role: str) -> list[Any]:
     """Gives each pair that has a vjp of the role at a few seeds."""
     rest = pytest.mark.slow  # the other pairs of a family, and other seeds; the first of each is in every run
     cases = []
-    for family in FAMILIES:
+    for family in FAMILIES.values():
         for number, pair in enumerate(pair for pair in family if getattr(pair, role) is not None):
             for seed in range(_FEW):
                 marks = () if number == seed == 0 else rest

@@ -91,8 +91,10 @@ def test_getitem_is_numpys_through_the_integers_of_the_index(index):
     np.testing.assert_array_equal(gradient(joining.getitem, X, index=parts), expected)
 
 
-def test_getitem_gives_memory_of_its_own():
-    assert not np.shares_memory(joining.getitem(X, index=joining.encode_index(0)), X)
+def test_getitem_gives_a_view():
+    assert np.shares_memory(joining.getitem(X, index=joining.encode_index(0)), X)
+    one = joining.getitem(X, index=joining.encode_index((0, 1, 2)))
+    assert (one.shape, np.shares_memory(one, X)) == ((), True)
 
 
 def test_getitem_carries_open_sizes_through_full_slices_only():

@@ -6,17 +6,10 @@ import pytest
 import opsdk
 from opsdk.core.dtype import bfloat16
 from opsdk.core.errors import DTypeError
-from opsdk.define.op import REGISTRY
 from opsdk.static import Executor, Program, data, program_guard
 
 TABLE = np.arange(6, dtype=np.float32).reshape(3, 2)
 REFUSED = "^op 't::rows': index expected integers, got {}; cast it to int64"
-
-
-@pytest.fixture(autouse=True)
-def _forgotten():
-    with REGISTRY.scoped():
-        yield
 
 
 @pytest.fixture

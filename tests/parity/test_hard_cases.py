@@ -8,13 +8,6 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import InPlaceError, ProgramError
-from opsdk.define.op import REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def _registry_as_before():
-    with REGISTRY.scoped():
-        yield
 
 
 def run_static(build, **feed):

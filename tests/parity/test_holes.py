@@ -71,12 +71,6 @@ def defined(language="numpy"):
     return made
 
 
-@pytest.fixture(autouse=True)
-def _forgotten():
-    with opsdk.scoped_registry():
-        yield
-
-
 @pytest.fixture(params=["numpy", "c"])
 def op(request):
     return defined(request.param)

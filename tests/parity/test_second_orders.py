@@ -12,14 +12,6 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.define.op import REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def _registry_as_before():
-    with REGISTRY.scoped():
-        yield
-
 
 # -- the op: y = x²v + Σ (i + 1) zᵢ²x + wx², u = xv² + Σ zᵢ³ + w², with w absent or not --------------------------------
 

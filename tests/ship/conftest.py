@@ -1,11 +1,10 @@
-"""What the tests of the command line share: a folder to work in, a clean registry, files to check, a runner."""
+"""What the tests of the command line share: a folder to work in, files to check, a runner."""
 
 import sys
 
 import pytest
 from click.testing import CliRunner
 
-from opsdk.define.op import PROVIDERS, REGISTRY
 from opsdk.ship.cli.main import cli
 
 RIGHT = """\
@@ -26,16 +25,10 @@ def {name}_grad(y, dy):
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder of its own for each test; ops and modules that a test defines are forgotten after it."""
+    """A folder of its own for each test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(PROVIDERS, "_failed", {})
-    modules = set(sys.modules)
-    with REGISTRY.scoped():
-        yield tmp_path
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    return tmp_path
 
 
 @pytest.fixture

@@ -13,18 +13,11 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import OpsdkError
-from opsdk.define.op import REGISTRY
 from tests.contracts.tree import REPOSITORY
 
 QUESTIONS = REPOSITORY / "docs" / "questions.md"
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 C_SOURCE = "int32_t {name}_f64(const DLTensor *x, DLTensor *y) {{ {body} return 0; }}"
-
-
-@pytest.fixture(autouse=True)
-def registry():
-    with REGISTRY.scoped():
-        yield
 
 
 def leaf(values):

@@ -1,20 +1,17 @@
-"""Every test here gets Programs, names, ops and a Scope of its own."""
+"""Every test here gets Programs, names and a Scope of its own."""
 
 import numpy as np
 import pytest
 
-from opsdk import nn, optimizer, static
+from opsdk import static
 from opsdk.core.names import name_guard
-from opsdk.define.op import REGISTRY
-
-assert nn and optimizer  # imported here, since ops that are registered during a test are forgotten after it
 
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Default Programs that are empty, names that start at 0, and a Scope and op registry that end with the test."""
+    """Default Programs that are empty, names that start at 0, and a Scope that ends with the test."""
     main, startup = static.Program(), static.Program()
-    with REGISTRY.scoped(), name_guard(), static.program_guard(main, startup), static.scope_guard(static.Scope()):
+    with name_guard(), static.program_guard(main, startup), static.scope_guard(static.Scope()):
         yield
 
 

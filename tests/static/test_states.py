@@ -11,12 +11,6 @@ from tests.static.changing_ops import define_add, define_scaled_lists, define_tr
 W, X = np.array([1.5, -2.0, 0.25]), np.array([3.0, 0.5, -1.0])
 
 
-@pytest.fixture(autouse=True)
-def _forgets():
-    with opsdk.scoped_registry():
-        yield
-
-
 @pytest.fixture
 def seen(startup):
     """A state of zeros."""

@@ -1,13 +1,6 @@
 import pytest
 
 import opsdk
-from opsdk.define.op import REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def _forgotten():
-    with REGISTRY.scoped():
-        yield
 
 
 @pytest.fixture

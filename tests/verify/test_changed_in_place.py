@@ -12,12 +12,6 @@ from opsdk.core.nested import each
 from opsdk.static.run import steps
 
 
-@pytest.fixture(autouse=True)
-def _forgets():
-    with opsdk.scoped_registry():
-        yield
-
-
 def define_centred(saved=lambda batch, mean: batch):
     """The squared distance from the mean of the batch, or from a running one; the backward reads what is saved."""
 

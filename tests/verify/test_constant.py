@@ -27,12 +27,6 @@ def with_backward(op, slope=1):
     return op
 
 
-@pytest.fixture(autouse=True)
-def scope():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def test_a_constant_has_a_derivative_that_nobody_misses():
     report = opsdk.verify(with_backward(define(constant=["factor"])))
     assert report.verdict == "pass", str(report)

@@ -20,6 +20,7 @@ from opsdk.backends.c.frame import Frame
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.library import opened
 from opsdk.backends.c.source import line_directive
+from opsdk.backends.call.lines import Spot
 from opsdk.core.errors import CompileError, OpsdkError
 from opsdk.core.lazy import slow
 from opsdk.define.kernel.kernel import Kernel
@@ -36,7 +37,7 @@ _OWN = Path(__file__).parent
 Calls = Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
 
 
-def reached_lines(opdef: OpDef, kernel: Kernel, calls: Calls) -> dict[tuple[str, int], bool]:
+def reached_lines(opdef: OpDef, kernel: Kernel, calls: Calls) -> dict[Spot, bool]:
     """Returns by file and line of the code of a kernel whether a call reached it, of functions that were entered.
 
     Args:
@@ -101,13 +102,13 @@ def _substituted(line: str, values: Mapping[str, str]) -> str:
     return replaced.replace("\0", "")
 
 
-def _read(job: Job, folder: Path) -> dict[tuple[str, int], bool]:
+def _read(job: Job, folder: Path) -> dict[Spot, bool]:
     """Returns which lines have a count, in functions that were entered; of several it is enough that one has."""
     notes = [str(path) for path in folder.glob("*.gcno")]
     done = slow("subprocess").run(
         [_READER, "--json-format", "--stdout", *notes], cwd=folder, capture_output=True, text=True, check=False
     )
-    counts: dict[tuple[str, int], int] = {}
+    counts: dict[Spot, int] = {}
     for text in done.stdout.splitlines():
         for file in json.loads(text)["files"] if text.startswith("{") else ():
             if Path(file["file"]).parent == _OWN:  # the header is no author's
@@ -115,7 +116,7 @@ def _read(job: Job, folder: Path) -> dict[tuple[str, int], bool]:
             entered = {each["name"] for each in file["functions"] if each["execution_count"]} - {_DUMP}
             for line in file["lines"]:
                 if line.get("function_name") in entered:
-                    at = file["file"], line["line_number"]
+                    at = Spot(file["file"], line["line_number"])
                     counts[at] = max(counts.get(at, 0), line["count"])
     if not counts:
         said = (done.stderr.strip() or "none").splitlines()[-1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.backends.c.options import COptions, c_options
 from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.lines import Spot
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
 from opsdk.core.lazy import slow
@@ -93,7 +94,7 @@ class CffiC(Language):
 
     def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> dict[tuple[str, int], bool]:
+    ) -> dict[Spot, bool]:
         """Runs a build of the source that counts lines, by gcov."""
         return slow("opsdk.backends.c.coverage").reached_lines(opdef, kernel, calls)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.lines import Lines, codes_of
+from opsdk.backends.call.lines import Spot, traced
 from opsdk.core.errors import KernelNotFoundError, NameClashError
 from opsdk.core.lazy import optional, slow
 from opsdk.core.random import Draw, Generator
@@ -132,6 +132,10 @@ class Language(Notation):
         """Returns the callable of a kernel on the CPU; what it fills is made by `empty(shape, dtype)`."""
         return self.compile(opdef, kernel)
 
+    def sizes(self, opdef: OpDef, kernel: Kernel) -> tuple[int, ...]:
+        """Returns the sizes from which a kernel that opsdk wrote does something else."""
+        return ()
+
     def watches(self, kernel: Kernel) -> tuple[str, ...]:
         """Returns what the watched run of a kernel looks for: `bounds`, `undefined`, `race`; nothing where none is."""
         return ()
@@ -178,10 +182,11 @@ class Language(Notation):
     # Any: one entry per input, an array, a list of arrays or None; attribute values.
     def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> dict[tuple[str, int], bool] | None:
-        """Returns by file and line of all code of a kernel whether a call reaches it; None where nobody can tell.
+    ) -> dict[Spot, bool] | None:
+        """Returns of all code of a kernel whether a call reaches it; None where nobody can tell.
 
-        Functions that none enters are not among it: the line that calls them is.
+        Of code that is written it is told by file and line, of an expression by the sides of its choices. Functions
+        that no call enters are not among it: the line that calls them is.
 
         Args:
             opdef: the op.
@@ -249,13 +254,10 @@ class PyFunc(Language):
 
     def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> dict[tuple[str, int], bool] | None:
+    ) -> dict[Spot, bool] | None:
         """Runs the function under a tracer of lines."""
-        lines, run = Lines(codes_of(kernel.source)), self.compile(opdef, kernel)
-        with lines.watching():
-            for inputs, attrs in calls:
-                run(*inputs, **attrs)
-        return lines.reached()
+        launch = self.compile(opdef, kernel)
+        return traced(kernel.source, lambda inputs, attrs: launch(*inputs, **attrs), calls)
 
 
 class Unread(Language):

@@ -13,6 +13,7 @@ from opsdk.backends.call.normalise import shares
 from opsdk.core.errors import InPlaceError
 from opsdk.core.fast import FAST
 from opsdk.core.nested import named, refill
+from opsdk.core.steps import may_share
 from opsdk.define.opdef import OpDef
 
 
@@ -23,30 +24,15 @@ def check_changeable(array: Any, subject: str) -> None:
     Raises:
         InPlaceError: it is read-only, or elements share memory, as those of `np.broadcast_to` and of sliding windows.
     """
-    got = ""
-    if not (array.flags.c_contiguous or array.flags.f_contiguous) and _may_share(array):
+    got, flags = "", array.flags
+    if not (flags.c_contiguous or flags.f_contiguous) and may_share(array.shape, array.strides, array.itemsize):
         got = f"one whose elements share memory, going by its strides {tuple(array.strides)}"
-    elif not getattr(array.flags, "writeable", True):
+    elif not getattr(flags, "writeable", True):
         got = "a read-only one"
     if got:
         raise InPlaceError(
             f"{subject}: expected an array that can be changed in place, got {got}; change a copy: x.copy(), x.clone()"
         )
-
-
-def _may_share(array: Any) -> bool:
-    """Whether elements of an array may share memory.
-
-    They do not if every axis, the shortest strides first, steps over all that lies within the axes before it. Axes that
-    interlock otherwise are taken to share, which slices and transposes of an ordinary array never are.
-    """
-    extent: int = array.itemsize
-    axes = zip(array.strides, array.shape, strict=True)
-    for step, count in sorted((abs(step), count) for step, count in axes if count > 1):
-        if step < extent:
-            return True
-        extent += step * (count - 1)
-    return False
 
 
 def apart(opdef: OpDef, inputs: Sequence[Any]) -> Sequence[Any]:

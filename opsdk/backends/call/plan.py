@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+from numpy import ndarray
 
 from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
@@ -121,6 +122,8 @@ class CallPlan:
         fresh = opdef.schema.fresh_outputs
         self.holds = bool(fresh) and is_author_s and not self.loose and not fills_buffers(opdef, kernel)
         self.single = len(fresh) == 1
+        is_unary = [decl.kind for decl in opdef.schema.inputs] == ["tensor"]
+        self.is_view = self.single and is_unary and bool(opdef.schema.aliased_sources(fresh[0]))
         self._dtypes = [None] * len(fresh) if self.loose else self._dtypes_of(infer(opdef, inputs, complete))
         check_assumed(opdef, kernel, inputs, complete, self._dtypes)
         # No plan keeps residuals and what callables hold alive: only defaults may stand for attributes of such kinds.
@@ -265,6 +268,10 @@ class CallPlan:
     def one(self, raw: Any, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns what a kernel of one output returned, normalised; a new array of the right dtype, or a scalar, is."""
         array, dtype = np.asarray(raw) if isinstance(raw, np.generic) else raw, self._dtypes[0]
+        if self.is_view and array.__class__ is ndarray and array.dtype is dtype and not self.holds:
+            whole = inputs[0].base
+            if array.base is (inputs[0] if whole is None else whole):
+                return array
         if not self.memory.is_new(array, inputs) or (array.dtype is not dtype and dtype is not None):
             array = self.normalised(raw, inputs)[0]
         if self.holds:

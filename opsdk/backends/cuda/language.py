@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opsdk.backends.call.language import Language, register_language
-from opsdk.backends.cuda.runtime import is_simulated
+from opsdk.backends.call.lines import Spot, traced
+from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated
 from opsdk.backends.native.language import Expressions
-from opsdk.core.errors import DefinitionError
+from opsdk.core.errors import DefinitionError, PlaceError
 from opsdk.core.lazy import slow
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.kernel import Kernel
@@ -66,6 +67,22 @@ class NumbaCUDA(Language):
         else:
             made = slow("opsdk.backends.numba.text").run_text(opdef, kernel, inputs, attrs, fill)
         return made
+
+    def reached(
+        self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> dict[Spot, bool] | None:
+        """Runs the kernel in the simulator, under a tracer of lines.
+
+        Raises:
+            PlaceError: there is a device instead.
+        """
+        if not is_simulated():
+            raise PlaceError(
+                f"{opdef.subject}, CUDA kernel: expected the simulator, which counts lines, got a device; set "
+                f"{SIMULATOR}=1 before Numba is imported"
+            )
+        launch = self.compile(opdef, kernel)
+        return traced(kernel.source, lambda inputs, attrs: launch(*inputs, **attrs), calls)
 
 
 register_language(NumbaCUDA())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from opsdk.backends.cache.store import cached_bytes
 from opsdk.backends.call.language import NativeEntry
+from opsdk.backends.memory import arena
 from opsdk.backends.native import ARGUMENTS
 from opsdk.backends.native.loader import Image, host_key, load, sources_key
 from opsdk.backends.native.runtime import PROTOTYPE, ffi
@@ -135,11 +136,13 @@ class Kernels(ABC):
     Args:
         opdef: the op.
         function: what it computes (Any: a `ScalarFunction` of the kind that the class is for).
+        empty: makes the arrays that they fill, of a shape and a dtype.
     """
 
-    def __init__(self, opdef: OpDef, function: Any) -> None:
+    def __init__(self, opdef: OpDef, function: Any, empty: Callable[..., ndarray] = arena.empty) -> None:
         self.opdef = opdef
         self.function = function
+        self._empty = empty
         self._codes: Bounded[tuple[Any, ...], Code] = Bounded(MOST_COMBINATIONS)
         # Attributes that are whole numbers; a kernel refuses one that would be rounded.
         self._whole = tuple(decl.name for decl in opdef.schema.attrs if decl.type.base in ("int", "int?"))
@@ -147,6 +150,10 @@ class Kernels(ABC):
     @abstractmethod
     def _made(self, expression: Expression, static: Static, dtypes: Sequence[np.dtype[Any]]) -> Code:
         """Returns a new kernel."""
+
+    @abstractmethod
+    def turns(self, arrays: Sequence[ndarray], attrs: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+        """Yields what the loops of a kernel do from some size on, and whether they do it for a call."""
 
     def _static(self, attrs: Mapping[str, Any]) -> Static:
         """Returns what of the attributes decides the expression."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -12,7 +13,7 @@ from numpy import ndarray
 from opsdk.backends.call.language import Launch, NativeEntry
 from opsdk.backends.memory.arena import SMALLEST, empty
 from opsdk.backends.native.code import Code, Kernels, compute_dtype, spread
-from opsdk.backends.native.elementwise_source import kernel_source
+from opsdk.backends.native.elementwise_source import TILE, is_tiled, kernel_source
 from opsdk.backends.native.runtime import entry_at, ffi, geometry_of, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
 from opsdk.core.errors import OpsdkError, ShapeError
@@ -33,9 +34,10 @@ class Elementwise(Kernels):
     """Everything about the compiled kernels of one scalar function."""
 
     function: ScalarFunction
+    sizes: ClassVar[tuple[int, ...]] = (TILE,)
 
-    def __init__(self, opdef: OpDef, function: ScalarFunction) -> None:
-        super().__init__(opdef, function)
+    def __init__(self, opdef: OpDef, function: ScalarFunction, empty: Callable[..., ndarray] = empty) -> None:
+        super().__init__(opdef, function, empty)
         # Any: shapes and strides; the shape of the results, their size and the `sizes` of the walk.
         self._walks: Bounded[tuple[Any, ...], tuple[tuple[int, ...], int, Any]] = Bounded(_MOST_LAYOUTS)
         numbers = {decl.name for decl in opdef.schema.attrs if decl.type.is_number}
@@ -71,6 +73,7 @@ class Elementwise(Kernels):
                 view, address = partial(_address, tools), strided_address()
                 call = entry_at(address)
                 break
+        empty = self._empty
         made = [empty(shape, code.dtype) for wanted in code.outputs if wanted]
         pointers = tools.new(code.kind, [view(array) for array in (*arrays, *made)])
         numbers = code.numbers(attrs) if code.attrs else tools.NULL
@@ -82,6 +85,13 @@ class Elementwise(Kernels):
             check_inputs(self.function.inputs, arrays, code.compute, self.opdef.subject)
             raise OpsdkError(f"{self.opdef.subject}: kernel expected status 0, got {status}")
         return made[0] if len(code.outputs) == 1 else spread(code.outputs, made)
+
+    def turns(self, arrays: Sequence[ndarray], attrs: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+        """Yields whether a call has more elements than a tile, where a long expression is computed in tiles."""
+        code = self.code(arrays, static_of(attrs))
+        if code is not None and is_tiled(code.source):
+            size = math.prod(np.broadcast_shapes(*[array.shape for array in arrays]))
+            yield f"more than the {TILE} elements of a tile", size > TILE
 
     def _walk(self, code: Code, arrays: Sequence[ndarray]) -> tuple[tuple[int, ...], int, Any]:
         """Returns the shape of the results, how many elements it has, and what the walk over inputs and results reads.

@@ -68,6 +68,11 @@ def kernel_source(
     return _tiled(head, stages, loads, checks, stores, results, ended)
 
 
+def is_tiled(source: str) -> bool:
+    """Returns whether a kernel goes over its elements in tiles."""
+    return f", {TILE}):" in source
+
+
 def refusals(attrs: Sequence[str], whole: Sequence[str]) -> list[str]:
     """Returns the lines that leave a kernel where an attribute is no longer the whole number that it was given."""
     raw = [f"s{i}" for i, name in enumerate(attrs) if name in whole]

@@ -6,7 +6,7 @@ The code is loops in Python for Numba, row after row, each of which stays in the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy import ndarray
 
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.language import Launch
-from opsdk.backends.memory.arena import empty
 from opsdk.backends.native.code import SHARED_FROM, Code, Kernels, compute_dtype, spread
 from opsdk.backends.native.elementwise_source import INEXACT, inexact_text, load_text, refusals, store_text
 from opsdk.backends.native.row_writer import RowWriter, indented
@@ -44,6 +43,7 @@ class Rowwise(Kernels):
     """Everything about the compiled kernels of one row function."""
 
     function: RowFunction
+    sizes: ClassVar[tuple[int, ...]] = (_BLOCK,)
 
     def _made(self, expression: Expression, static: Static, dtypes: Sequence[np.dtype[Any]]) -> Code:
         rows, dtype = self.function, self.function.dtype(dtypes)
@@ -98,8 +98,20 @@ class Rowwise(Kernels):
 
     def _result(self, code: Code, role: str, shape: tuple[int, ...], lines: int) -> ndarray:
         if role == COLUMN:
-            return np.zeros((lines, shape[-1]), np.float64)
-        return empty(result_shape(role, shape), code.dtype)
+            made = self._empty((lines, shape[-1]), np.dtype("float64"))
+            made[...] = 0.0
+            return made
+        return self._empty(result_shape(role, shape), code.dtype)
+
+    def turns(self, arrays: Sequence[ndarray], attrs: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+        """Yields whether rows are longer than a block of their sums, and several of them are summed in one line."""
+        code = self.code(arrays, self._static(attrs))
+        if code is not None:
+            _, shape, _ = laid_out(self.opdef, self.function, arrays, attrs, np.ascontiguousarray)
+            if f", {_BLOCK}):" in code.source:
+                yield f"rows of more than the {_BLOCK} elements of a block", shape[-1] > _BLOCK
+            if COLUMN in code.results:
+                yield f"more than {_PIECES} rows", math.prod(shape[:-1]) > _PIECES
 
     def _raise(self, status: int, length: int, arrays: Sequence[ndarray], attrs: dict[str, Any]) -> None:
         if status == OUTSIDE:

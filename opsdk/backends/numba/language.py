@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.lines import Spot
 from opsdk.core.lazy import slow
 from opsdk.core.spec import TensorSpec
 from opsdk.define.kernel.kernel import Kernel
@@ -73,7 +74,7 @@ class NumbaCPU(Language):
 
     def reached(
         self, opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-    ) -> dict[tuple[str, int], bool] | None:
+    ) -> dict[Spot, bool] | None:
         """Runs the Python text of the kernel, and of what it calls, under a tracer of lines."""
         return slow("opsdk.backends.numba.text").reached_lines(opdef, kernel, calls)
 

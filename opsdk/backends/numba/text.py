@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.buffers import allocate, infer_buffers, stand_ins
-from opsdk.backends.call.lines import Lines, codes_of
+from opsdk.backends.call.lines import Spot, traced
 from opsdk.backends.call.one_shape import one_shape
 from opsdk.backends.call.sizes import sized_of
 from opsdk.backends.numba.cpu import each_array, with_axis
@@ -79,14 +79,14 @@ def filled(
 
 def reached_lines(
     opdef: OpDef, kernel: Kernel, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
-) -> dict[tuple[str, int], bool] | None:
+) -> dict[Spot, bool] | None:
     """Returns by file and line of the code of a kernel, and of what it calls by name, whether a call reaches it."""
-    lines = Lines(codes_of(kernel.source))
-    with lines.watching():
-        for inputs, attrs in calls:
-            with suppress(Exception):  # what only the compiler understands
-                run_text(opdef, kernel, inputs, attrs, 0)
-    return lines.reached()
+
+    def run(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        with suppress(Exception):  # what only the compiler understands
+            run_text(opdef, kernel, inputs, attrs, 0)
+
+    return traced(kernel.source, run, calls)
 
 
 def place_of(error: BaseException) -> str:

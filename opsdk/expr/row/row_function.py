@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,13 @@ class RowFunction(ScalarFunction):
         made = RowFunction(schema.name, inputs, schema.attr_names, make, roles, results, self.subject, inputs)
         made.conjugation = self.conjugation.of_gradient(self, sources, wrt)
         return made
+
+    def giving(self, nodes: Sequence[Node], static: Static) -> RowFunction:
+        """Returns the function of the values of some nodes of an expression, each of the full shape."""
+        made = replace(self.expression(static), outputs=tuple(nodes), written=())
+        flat = [name for name, may_be in zip(self.inputs, self._may_be_flat, strict=True) if may_be]
+        roles = [FULL] * len(nodes)
+        return RowFunction(self.name, self.inputs, self.attrs, lambda _: made, self.roles, roles, self.subject, flat)
 
     def anchored(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """Returns what a gradient op reads: always something of the full shape, which tells how long a row is."""

@@ -48,17 +48,26 @@ def further_calls(opdef: OpDef, calls: Sequence[Call], seed: int, kernels: Itera
     return _further(opdef, calls, beyond, np.random.default_rng([seed, 29]), reads_any)
 
 
-def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int, length: int = _LONG) -> list[Call]:
+def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int) -> list[Call]:
     """Returns calls of an op that is no gradient with one axis that is long, each; of a gradient op what fits them."""
-    rng = np.random.default_rng([seed, 33])
+    return _lengthened(opdef, calls, np.random.default_rng([seed, 33]), _LONG, 1)
+
+
+def past_a_block(opdef: OpDef, calls: Sequence[Call], seed: int, threads: int) -> list[Call]:
+    """Returns two such calls with one axis longer by one than a block has threads, those of the fewest numbers."""
+    made = _lengthened(opdef, calls, np.random.default_rng([seed, 34]), threads + 1, 2)
+    return sorted(made, key=lambda call: sum(array.size for array in flat(call.inputs)))[:2]
+
+
+def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, length: int, forms: int) -> list[Call]:
     forward = forward_of(opdef)
     if forward is not None:
         try:
-            calls = calls_of(forward, None, seed)
+            calls = calls_of(forward, None, int(rng.integers(2**31)))
         except UnusableSamplesError:  # the forward's own report says so
             return []
-        return list(derive(forward, long_calls(forward, calls, seed, length), rng))
-    made = [(call, {old: length}) for call in bases(calls)[:1] for old in lengths_of(call)[:2]]
+        return list(derive(forward, _lengthened(forward, calls, rng, length, forms), rng))
+    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in lengths_of(call)[:2]]
     return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
 
 

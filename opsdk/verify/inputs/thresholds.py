@@ -26,6 +26,8 @@ def numbers_of(opdef: OpDef, kernels: Iterable[Kernel]) -> set[int]:
             found.update(_in_text(opdef, kernel))
         elif language_of(kernel).changes_inputs:
             found.update(_in_python(kernel.source, set()))
+        else:
+            found.update(language_of(kernel).sizes(opdef, kernel))
     return found
 
 

@@ -31,7 +31,9 @@ def check_branches(session: Session) -> None:
     opdef = session.opdef
     reference = opdef.kernels.reference()
     kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    if opdef.schema.namespace == "opsdk" or not any(language_of(kernel).changes_inputs for kernel in kernels):
+    if opdef.schema.namespace == "opsdk" or not (
+        session.others() or any(language_of(kernel).changes_inputs for kernel in kernels)
+    ):
         return
     first = [] if reference is None else [reference]
     served = [opdef.kernels.loaded(kernel) for kernel in dict.fromkeys([*first, *kernels])]

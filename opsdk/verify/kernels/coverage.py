@@ -10,10 +10,13 @@ import linecache
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from opsdk.backends.call.language import language_of
+from opsdk.backends.call.lines import Spot
+from opsdk.backends.cuda.runtime import can_run
 from opsdk.core.errors import OpsdkError
 from opsdk.core.origin import shorten
 from opsdk.define.call import complete_attrs
@@ -28,8 +31,6 @@ from opsdk.verify.session import Session, said
 
 _REASON = r"(?:#|//|/\*).*?\bunreached:\s*(.*?)\s*(?:\*/.*)?\\?\s*$"
 
-Line = tuple[str, int]
-
 
 def check_coverage(session: Session) -> None:
     """Counts which lines of an author's kernels calls reach; nothing unless the check is thorough."""
@@ -37,15 +38,14 @@ def check_coverage(session: Session) -> None:
     reference = opdef.kernels.reference()
     if not session.thorough or opdef.schema.namespace == "opsdk" or reference is None:
         return
-    kernels = [k for k in opdef.kernels if k.key.place == "cpu" and session.wants(k) and k is not reference]
-    others = [opdef.kernels.loaded(k) for k in kernels if language_of(k).changes_inputs]
-    if not others:
-        return
+    others = session.others()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
-        calls = list(_taken(session, others))
+        calls = list(_taken(session, others)) if others else []
         for kernel in others:
             _count(session, kernel, calls)
+        for kernel in session.others("cuda") if can_run() else ():  # slow in the simulator, so on samples alone
+            _count(session, kernel, session.calls)
 
 
 def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
@@ -71,7 +71,8 @@ def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
 
 def _count(session: Session, kernel: Kernel, calls: Sequence[Call]) -> None:
     opdef = session.opdef
-    name = f"{opdef.name}, {kernel.language} kernel"
+    language = kernel.language if kernel.key.place == "cpu" else f"{kernel.language} {kernel.key.place}"
+    name = f"{opdef.name}, {language} kernel"
     because = f"nothing here counts those of {kernel.language}"
     try:
         counted = language_of(kernel).reached(opdef, kernel, _given(session, kernel, calls))
@@ -81,7 +82,7 @@ def _count(session: Session, kernel: Kernel, calls: Sequence[Call]) -> None:
         counted, because = None, said(error)
     if counted is None:
         session.skipped[f"{name}: lines not counted, {because}"] = None
-    else:
+    elif counted:
         session.counted[name] = counted
 
 
@@ -99,7 +100,7 @@ def tell_coverage(sessions: Sequence[Session]) -> None:
             _tell(session, name, [line for line in counted if line not in reached])
 
 
-def _tell(session: Session, name: str, left: Sequence[Line]) -> None:
+def _tell(session: Session, name: str, left: Sequence[Spot]) -> None:
     unsaid: list[str] = []
     for run in _runs(left):
         reason = _reason(run[0])
@@ -113,28 +114,33 @@ def _tell(session: Session, name: str, left: Sequence[Line]) -> None:
             "comment there, unreached: reason"
         )
     elif not left:
-        session.notes[f"{name}: every line was reached"] = None
+        session.notes[f"{name}: every {_kind(session.counted[name])} was reached"] = None
+
+
+def _kind(spots: Iterable[Spot]) -> str:
+    return "choice" if all(spot.side for spot in spots) else "line"
 
 
 # Any: values of a call.
 def _given(session: Session, kernel: Kernel, calls: Sequence[Call]) -> Iterator[tuple[list[Any], Mapping[str, Any]]]:
     opdef = session.opdef
     for call in calls:
-        for variant in variants(opdef, kernel, call):
+        served = variants(opdef, kernel, call)
+        for variant in served if kernel.key.place == "cpu" else islice(served, 1):
             yield copies(variant.inputs), complete_attrs(opdef, variant.attrs)
 
 
-def _runs(lines: Iterable[Line]) -> list[list[Line]]:
+def _runs(spots: Iterable[Spot]) -> list[list[Spot]]:
     """Returns lines that follow each other, with nothing but blank lines, comments and brackets between, together."""
-    runs: list[list[Line]] = []
-    for file, line in lines:
-        last = runs[-1][-1] if runs else ("", 0)
-        between = range(last[1] + 1, line) if last[0] == file else ()
-        follows = last[0] == file and all(not re.search(r"\w", _code(file, number)) for number in between)
-        if follows:
-            runs[-1].append((file, line))
+    runs: list[list[Spot]] = []
+    for spot in spots:
+        last = runs[-1][-1] if runs else Spot("", 0)
+        between = range(last.line + 1, spot.line)
+        is_near = last.file == spot.file and not (last.side or spot.side)
+        if is_near and all(not re.search(r"\w", _code(spot.file, number)) for number in between):
+            runs[-1].append(spot)
         else:
-            runs.append([(file, line)])
+            runs.append([spot])
     return runs
 
 
@@ -142,9 +148,9 @@ def _code(file: str, number: int) -> str:
     return re.sub(r"#.*|//.*|/\*.*?\*/|\belse\b", "", linecache.getline(file, number))
 
 
-def _reason(line: Line) -> str:
+def _reason(spot: Spot) -> str:
     """Returns what a comment on a line, or alone on the one above, says about why nothing reaches it."""
-    file, number = line
+    file, number, _ = spot
     above = linecache.getline(file, number - 1)
     for text in (linecache.getline(file, number), above if not re.search(r"\w", _code(file, number - 1)) else ""):
         found = re.search(_REASON, text.rstrip("\n"))
@@ -153,7 +159,7 @@ def _reason(line: Line) -> str:
     return ""
 
 
-def _named(run: Sequence[Line]) -> str:
-    (file, first), (_, last) = run[0], run[-1]
+def _named(run: Sequence[Spot]) -> str:
+    (file, first, side), (_, last, _) = run[0], run[-1]
     place = f"{shorten(file) if Path(file).is_file() else file}:{first}"
-    return f"{place}-{last}" if last > first else place
+    return f"{place} {side}" if side else f"{place}-{last}" if last > first else place

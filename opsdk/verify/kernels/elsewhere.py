@@ -40,10 +40,10 @@ def check_elsewhere(session: Session) -> None:
     """Compares every kernel of an author's, and the infer rule, with the reference at further calls."""
     opdef = session.opdef
     reference = opdef.kernels.reference()
-    kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    others = [opdef.kernels.loaded(k) for k in kernels if k is not reference and language_of(k).changes_inputs]
+    others = session.others()
     is_by_hand = opdef.gradient_of is None and not isinstance(opdef.infer, GradientInfer)
-    if opdef.schema.namespace == "opsdk" or reference is None or not (others or is_by_hand):
+    is_asked = others or (is_by_hand and reference is not None and session.wants(reference))
+    if opdef.schema.namespace == "opsdk" or reference is None or not is_asked:
         return
     refused = tried = 0
     ran: dict[Kernel, list[Case]] = {}
@@ -51,7 +51,7 @@ def check_elsewhere(session: Session) -> None:
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
             tried += 1
-            truth = truth_of(session.reference(call)) if session.wants(reference) or others else None
+            truth = truth_of(session.reference(call))
             if truth is None:
                 refused += 1
                 continue
@@ -95,21 +95,15 @@ def truth_of(case: Case) -> list[Any] | None:
         return None
 
 
-def check_call(case: Case, truth: list[Any] | None, *, most: int = _FEW) -> None:
-    """Compares a kernel with the reference at one further call.
-
-    Args:
-        case: the kernel and the call.
-        truth: what the reference gives; None where that is asked in another dtype.
-        most: elements up to which what stands for a compiled kernel is tried first.
-    """
+def check_call(case: Case, truth: list[Any] | None) -> None:
+    """Compares a kernel with the reference at one further call; without its truth, which is another dtype's."""
     opdef, call, kernel = case.opdef, case.call, case.kernel
     if truth is None:
         try:
             truth = results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # what refuses a dtype at the samples is told there
             return
-    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= most):
+    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= _FEW):
         return
     try:
         made = results(opdef, kernel, call.inputs, call.attrs)

@@ -125,8 +125,9 @@ def _tell_left(case: Case, left: Left) -> None:
 
 
 def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> Trial:
-    """Returns what the trial of a kernel on a call finds; nothing of one that runs as Python, or that opsdk wrote."""
-    if language_of(kernel).stays_inside:
+    """Returns what the trial of a kernel on a call finds; nothing of one that runs as Python."""
+    language = language_of(kernel)
+    if language.stays_inside and not (language.is_derived and language.has_entry):
         return Trial()
     found = _text(opdef, kernel, call) if as_text else Trial()
     if found.outside is not None:
@@ -196,7 +197,8 @@ def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
     if at_end.made is None or at_start.made is None:
         return found
     found.is_tried = found.is_tried or not isinstance(watcher(), str)
-    if any(opdef.schema.outputs[i].name not in kernel.parameters for i in opdef.schema.fresh_outputs):
+    fills = (opdef.schema.outputs[i].name in kernel.parameters for i in opdef.schema.fresh_outputs)
+    if not (language_of(kernel).is_derived or all(fills)):
         return found  # it makes its own
     found.left = _left(opdef, call, at_end, partial(run, at_end=True), (_NAN, _GREAT))
     if found.left is None and any(_unlike(opdef, call, at_end, at_start)):

@@ -14,7 +14,7 @@ from opsdk.backends.cuda.runtime import can_run
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify.inputs.calls import called, paired, result_names
-from opsdk.verify.inputs.further import long_calls
+from opsdk.verify.inputs.further import long_calls, past_a_block
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.elsewhere import check_call, truth_of
 from opsdk.verify.kernels.launch import results
@@ -50,11 +50,11 @@ def check_blocks(session: Session) -> None:
         warnings.simplefilter("ignore")
         for kernel in map(opdef.kernels.loaded, kernels):
             threads = _threads_of(session, kernel)
-            for call in long_calls(opdef, session.calls, session.seed, threads + 1) if threads else ():
+            for call in past_a_block(opdef, session.calls, session.seed, threads) if threads else ():
                 variant = next(variants(opdef, kernel, call), None)
                 truth = truth_of(session.reference(call))
                 if variant is not None and truth is not None:
-                    check_call(session.case(kernel, variant), truth if variant is call else None, most=0)
+                    check_call(session.case(kernel, variant), truth if variant is call else None)
 
 
 def _threads_of(session: Session, kernel: Kernel) -> int:

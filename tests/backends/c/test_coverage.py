@@ -44,7 +44,7 @@ def clipped(tmp_path):
 def lines(opdef, *inputs):
     kernel = list(opdef.kernels)[1]
     counted = reached_lines(opdef, kernel, [([np.array(each)], {}) for each in inputs])
-    return [line for (_, line), is_reached in counted.items() if not is_reached]
+    return [line for (_, line, _), is_reached in counted.items() if not is_reached]
 
 
 def test_lines_are_told_by_their_number_in_the_macro_whichever_dtype_reached_them(clipped):

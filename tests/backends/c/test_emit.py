@@ -8,12 +8,6 @@ from opsdk import vmath
 from opsdk.core.errors import DefinitionError
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def test_emitted_c_is_a_row_that_broadcasts(rng):
     @opsdk.elementwise(namespace="t")
     def shifted(x, w, *, by: float = 1.0, times: int = 2):

@@ -12,7 +12,6 @@ from opsdk.backends.c import prebuilt as c_prebuilt
 from opsdk.backends.c.job import Job
 from opsdk.backends.c.prebuilt import FOLDER, build_ahead, outdated, place_of, prebuilt, remove_outdated
 from opsdk.core.errors import CompileError
-from opsdk.define.op import REGISTRY
 
 TWICE = """\
 import opsdk
@@ -35,11 +34,9 @@ X = np.array([1.0, 3.0])
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path, monkeypatch):
-    """A cache of its own, no open libraries, and no op of the test afterwards."""
+    """A cache of its own, and no open libraries."""
     monkeypatch.setenv("OPSDK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(c_library, "_open", {})
-    with REGISTRY.scoped():
-        yield
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import DefinitionError, KernelNotFoundError
-from opsdk.define.op import REGISTRY
 from opsdk.ship.describe.op_facts import facts_of
 from tests.backends.c_rows import nothing
 
@@ -41,12 +40,6 @@ void mixed_grad_f32(const DLTensor *pos, const DLTensor *table, const DLTensor *
 }}"""
 FLOATS = ("float32", "float64")
 POS = np.ones(2, "float32")
-
-
-@pytest.fixture(autouse=True)
-def scope():
-    with REGISTRY.scoped():
-        yield
 
 
 def mixed(source=FORWARD, grad=BACKWARD, dtypes=FLOATS):

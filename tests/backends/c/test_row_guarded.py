@@ -3,7 +3,6 @@ import pytest
 
 import opsdk
 from opsdk.backends.c.row import launch_into
-from opsdk.define.op import REGISTRY
 
 pytest.importorskip("cffi")
 
@@ -15,12 +14,6 @@ LOOP = """
 ROW(float, f32)
 ROW(double, f64)
 """
-
-
-@pytest.fixture(autouse=True)
-def scope():
-    with REGISTRY.scoped():
-        yield
 
 
 def row(body, **options):

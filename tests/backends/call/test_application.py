@@ -8,16 +8,9 @@ import pytest
 import opsdk
 from opsdk.backends.call.application import Application
 from opsdk.core.errors import ArityError, DTypeError, ShapeError
-from opsdk.define.op import REGISTRY
 from opsdk.define.opdef import GradRule, Source
 
 F64 = np.dtype("float64")
-
-
-@pytest.fixture(autouse=True)
-def _registry_as_before():
-    with REGISTRY.scoped():
-        yield
 
 
 @pytest.fixture

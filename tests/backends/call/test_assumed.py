@@ -15,7 +15,7 @@ def fill(x, slope, y):
 
 
 @pytest.fixture
-def leaky(scope):
+def leaky():
     @opsdk.op
     def leaky(x, *, slope: float = 0.1):
         return np.where(x > 0, x, slope * x)
@@ -39,7 +39,7 @@ def test_floating_inputs_keep_their_dtype(leaky):
     assert made.tolist() == [-2, 3]
 
 
-def test_integers_that_stay_integers_are_served_by_the_row(scope):
+def test_integers_that_stay_integers_are_served_by_the_row():
     ran = []
 
     @opsdk.op("t::twice(Tensor x) -> Tensor y")
@@ -57,7 +57,7 @@ def test_integers_that_stay_integers_are_served_by_the_row(scope):
     assert ran == [(0,)]  # asked once, with nothing in it
 
 
-def test_inputs_of_two_dtypes_are_held_to_what_the_reference_makes_of_them(scope):
+def test_inputs_of_two_dtypes_are_held_to_what_the_reference_makes_of_them():
     @opsdk.op("t::scaled(Tensor x, Tensor by) -> Tensor y")
     def scaled(x, by):
         return x * by
@@ -72,7 +72,7 @@ def test_inputs_of_two_dtypes_are_held_to_what_the_reference_makes_of_them(scope
     assert scaled(np.ones(2), np.full(2, 3, np.float32)).tolist() == [3, 3]
 
 
-def test_a_reference_that_needs_elements_says_nothing(scope):
+def test_a_reference_that_needs_elements_says_nothing():
     @opsdk.op("t::shifted(Tensor x) -> Tensor y")
     def shifted(x):
         return x - x.max()
@@ -86,7 +86,7 @@ def test_a_reference_that_needs_elements_says_nothing(scope):
 
 
 @pytest.mark.parametrize("rule", [opsdk.infer.like("a"), opsdk.infer.broadcast], ids=["like", "broadcast"])
-def test_a_stock_rule_knows_nothing_of_what_the_op_computes(scope, rule):
+def test_a_stock_rule_knows_nothing_of_what_the_op_computes(rule):
     @opsdk.op("t::middle(Tensor a, Tensor b) -> Tensor y", infer=rule)
     def middle(a, b):
         return (a + b) / 2
@@ -101,7 +101,7 @@ def test_a_stock_rule_knows_nothing_of_what_the_op_computes(scope, rule):
     assert middle(np.array([1.0, 2.0]), np.array([2.0, 3.0])).tolist() == [1.5, 2.5]
 
 
-def test_a_rule_of_ones_own_is_held_to_the_reference_too(scope):
+def test_a_rule_of_ones_own_is_held_to_the_reference_too():
     @opsdk.op("t::halves(Tensor x) -> Tensor y", infer=lambda x: x)
     def halves(x):
         return x / 2
@@ -175,7 +175,7 @@ def as_the_reference(op, reference, dtype):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", CHECKED)
-def test_a_numba_row_gives_the_references_dtype_and_values_or_is_refused(scope, name, rule):
+def test_a_numba_row_gives_the_references_dtype_and_values_or_is_refused(name, rule):
     pytest.importorskip("ml_dtypes")
     op = opsdk.op(f"t::{name}(Tensor x) -> Tensor y", infer=RULES[rule])(CHECKED[name])
     op.kernel("cpu", LOOPS[name], language="numba")
@@ -184,7 +184,7 @@ def test_a_numba_row_gives_the_references_dtype_and_values_or_is_refused(scope, 
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_c_row_gives_the_references_dtype_and_values_or_is_refused(scope, rule):
+def test_a_c_row_gives_the_references_dtype_and_values_or_is_refused(rule):
     pytest.importorskip("cffi")
     pytest.importorskip("ml_dtypes")
     op = opsdk.op("t::half(Tensor x) -> Tensor y", infer=RULES[rule])(CHECKED["half"])
@@ -194,14 +194,14 @@ def test_a_c_row_gives_the_references_dtype_and_values_or_is_refused(scope, rule
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_an_expression_gives_the_references_dtype_and_values_or_is_refused(scope, dtype):
+def test_an_expression_gives_the_references_dtype_and_values_or_is_refused(dtype):
     pytest.importorskip("ml_dtypes")
     op = opsdk.elementwise(lambda x: x * 0.5, name="half_of", namespace="t")
     kept = opsdk.core.dtype.is_differentiable(np.zeros(0, dtype).dtype)  # an expression keeps bfloat16, NumPy does not
     as_the_reference(op, lambda x: (x * 0.5).astype(x.dtype if kept else "float64"), dtype)
 
 
-def test_under_reduce_a_row_is_held_to_the_reference_as_well(scope):
+def test_under_reduce_a_row_is_held_to_the_reference_as_well():
     op = opsdk.op("t::mean(Tensor x, *, int? axis=None) -> Tensor y", infer=opsdk.infer.reduce)(
         lambda x, axis: np.mean(x, axis=axis)
     )
@@ -219,7 +219,7 @@ def test_under_reduce_a_row_is_held_to_the_reference_as_well(scope):
             op(np.array([1, 0, 1], dtype))
 
 
-def test_absent_inputs_are_absent_for_the_reference_too(scope):
+def test_absent_inputs_are_absent_for_the_reference_too():
     @opsdk.op("t::moved(Tensor x, Tensor? by=None) -> Tensor y")
     def moved(x, by):
         return x * 0.5 if by is None else x + by
@@ -250,7 +250,7 @@ def add_to(x, w):
 
 @pytest.mark.parametrize("infer", [None, opsdk.infer.broadcast, opsdk.infer.like("x")])
 @pytest.mark.parametrize("dtype", ["int64", "int8", "bool"])
-def test_a_row_that_would_round_what_it_changes_in_place_is_refused_as_the_reference_is(scope, infer, dtype):
+def test_a_row_that_would_round_what_it_changes_in_place_is_refused_as_the_reference_is(infer, dtype):
     op = opsdk.op("t::halve_(Tensor(a!) x) -> Tensor(a!) y", infer=infer)(halved)
     op.kernel("cpu", halve, language="numba")
     x = np.array([1, 0, 1], dtype)
@@ -265,7 +265,7 @@ def test_a_row_that_would_round_what_it_changes_in_place_is_refused_as_the_refer
     assert op(np.array([1.0, 3.0])).tolist() == [0.5, 1.5]
 
 
-def test_one_that_adds_floats_to_integers_is_refused_as_well(scope):
+def test_one_that_adds_floats_to_integers_is_refused_as_well():
     @opsdk.op("t::add_(Tensor(a!) x, Tensor w) -> Tensor(a!) y")
     def add_(x, w):
         x += w
@@ -277,7 +277,7 @@ def test_one_that_adds_floats_to_integers_is_refused_as_well(scope):
     assert add_(np.array([1, 2], "float32"), np.array([0.5, 0.25])).tolist() == [1.5, 2.25]
 
 
-def test_a_reference_that_returns_what_it_changed_says_nothing_of_dtypes(scope):
+def test_a_reference_that_returns_what_it_changed_says_nothing_of_dtypes():
     @opsdk.op("t::add_(Tensor(a!) x, Tensor w) -> ()", infer=opsdk.infer.like("x"))
     def add_(x, w):
         x += w

@@ -63,7 +63,7 @@ def scaled_loop(dy, dz, dx, db, s):
 
 
 @pytest.fixture(params=["numba", "c"])
-def scaled(scope, request):
+def scaled(request):
     """Gives an op that sums x and scales b, whose backward reads neither, on a compiled kernel."""
     pytest.importorskip({"numba": "numba", "c": "cffi"}[request.param])
 
@@ -136,7 +136,7 @@ def test_verify_gives_a_gradient_row_what_a_runtime_gives_it(scaled):
     assert not [f for f in report.findings if "the reference ran" not in str(f)], report
 
 
-def test_the_second_derivative_has_the_shape_of_the_input(scope):
+def test_the_second_derivative_has_the_shape_of_the_input():
     op = opsdk.op("t::total(Tensor x) -> Tensor y", infer=lambda x: TensorSpec((), x.dtype))(
         lambda x: np.asarray(x.sum() ** 2)
     )
@@ -148,7 +148,7 @@ def test_the_second_derivative_has_the_shape_of_the_input(scope):
     assert second.numpy().tolist() == [2.0, 2.0, 2.0]  # of (a + b + c) ** 2
 
 
-def test_a_gradient_of_a_broadcast_input_that_is_not_read_is_not_rounded_to_the_dtype_of_another(scope):
+def test_a_gradient_of_a_broadcast_input_that_is_not_read_is_not_rounded_to_the_dtype_of_another():
     pytest.importorskip("numba")
     op = opsdk.op("t::times(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.broadcast)(lambda x, w: x * w)
     gradient = op.backward(lambda x, dy: (dy, x * dy))
@@ -165,7 +165,7 @@ def test_a_gradient_of_a_broadcast_input_that_is_not_read_is_not_rounded_to_the_
     assert w.grad.numpy().tolist() == [1 + 2.0**-40]
 
 
-def test_the_gradients_of_a_list_that_is_not_read_are_told_their_number_and_shapes(scope):
+def test_the_gradients_of_a_list_that_is_not_read_are_told_their_number_and_shapes():
     pytest.importorskip("cffi")
     op = opsdk.op("t::sizes(Tensor[] xs) -> Tensor y", infer=lambda xs: TensorSpec((), xs[0].dtype))(
         lambda xs: np.asarray(sum(x.sum() for x in xs))
@@ -184,7 +184,7 @@ def test_the_gradients_of_a_list_that_is_not_read_are_told_their_number_and_shap
     assert (a.grad.numpy().tolist(), b.grad.numpy().tolist()) == ([1, 1], [2, 2, 2])
 
 
-def test_an_absent_input_has_a_buffer_that_nobody_looks_at(scope):
+def test_an_absent_input_has_a_buffer_that_nobody_looks_at():
     op = opsdk.op("t::maybe(Tensor x, Tensor? b=None) -> Tensor y", infer=opsdk.infer.like("x"))(lambda x, b: x)
     gradient = op.backward(lambda b, dy: (dy, None)).opdef
     assert allocate(gradient, [None, np.zeros((2, 3))], {}, [0, 1])[1].shape == (2, 3)

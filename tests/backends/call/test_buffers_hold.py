@@ -8,12 +8,6 @@ from opsdk.core.errors import ArityError, ShapeError
 X = np.array([1.0, 2.0])
 
 
-@pytest.fixture(autouse=True)
-def scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def define(function, schema="t::f(Tensor x) -> Tensor y", **options):
     return opsdk.op(schema, replace=True, **options)(function)
 

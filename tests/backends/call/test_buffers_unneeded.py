@@ -14,7 +14,7 @@ X, W, DY = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0]), np.array([1.0, 
 
 
 @pytest.fixture
-def weighted(scope):
+def weighted():
     @opsdk.op("t::weighted(Tensor x, Tensor? w=None) -> Tensor y", infer=opsdk.infer.like("x"))
     def weighted(x, w):
         return x * x if w is None else x * x * w
@@ -123,7 +123,7 @@ def test_ops_that_are_no_gradients_are_left_alone(weighted):
     assert without_unneeded(weighted.opdef, fill, [X, None]) is fill
 
 
-def test_gradients_that_are_always_wanted_cost_nothing(scope):
+def test_gradients_that_are_always_wanted_cost_nothing():
     @opsdk.op("t::twice(Tensor x) -> Tensor y")
     def twice(x):
         return 2 * x
@@ -132,7 +132,7 @@ def test_gradients_that_are_always_wanted_cost_nothing(scope):
     assert without_unneeded(twice_grad.opdef, fill, [DY]) is fill
 
 
-def test_the_only_gradient_is_none_where_the_mask_leaves_it_out(scope):
+def test_the_only_gradient_is_none_where_the_mask_leaves_it_out():
     @opsdk.op("t::twice(Tensor x) -> Tensor y")
     def twice(x):
         return 2 * x
@@ -171,7 +171,7 @@ def two_gradients(kind):
 @pytest.mark.parametrize("mask", [(False, False), [False, False]], ids=["tuple", "list"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["elementwise", "rowwise"])
-def test_a_derived_gradient_of_which_nothing_is_wanted_gives_nothing(scope, kind, dtype, mask):
+def test_a_derived_gradient_of_which_nothing_is_wanted_gives_nothing(kind, dtype, mask):
     gradient = two_gradients(kind)
     given = [np.ones((2, 3), dtype) for _ in gradient.opdef.schema.input_names]
     for kernel in gradient.opdef.kernels:
@@ -182,7 +182,7 @@ def test_a_derived_gradient_of_which_nothing_is_wanted_gives_nothing(scope, kind
     assert gradient(*map(opsdk.to_tensor, given), needs_input_grad=mask) == (None, None)
 
 
-def test_a_mask_may_be_a_list(scope):
+def test_a_mask_may_be_a_list():
     gradient = two_gradients("elementwise")
     given = {"x": np.full(2, 0.5), "w": np.full(2, 3.0), "dy": np.ones(2)}
     dx, dw = gradient(*[given[name] for name in gradient.opdef.schema.input_names], needs_input_grad=[False, True])
@@ -191,7 +191,7 @@ def test_a_mask_may_be_a_list(scope):
 
 
 @pytest.mark.parametrize("kind", ["elementwise", "rowwise"])
-def test_a_native_entry_of_nothing_is_refused(scope, kind):
+def test_a_native_entry_of_nothing_is_refused(kind):
     gradient = two_gradients(kind)
     specs = [opsdk.TensorSpec((2, 3), "float32") for _ in gradient.opdef.schema.input_names]
     with pytest.raises(AttributeValueError, match="native entry expected a result that is wanted, got none"):

@@ -156,7 +156,7 @@ def test_a_declared_alias_of_the_whole_input_is_the_input_itself():
 
 
 @pytest.fixture
-def capped(scope):
+def capped():
     @opsdk.op("t::capped(Tensor x) -> Tensor y")
     def capped(x):
         if x[0] > 1:
@@ -175,7 +175,7 @@ def test_a_python_kernel_that_changes_its_input_only_for_some_values_is_refused_
         assert np.asarray(high)[0] == 7
 
 
-def test_a_backward_that_changes_its_cotangent_only_for_some_values_is_refused(scope):
+def test_a_backward_that_changes_its_cotangent_only_for_some_values_is_refused():
     @opsdk.op("t::half(Tensor x) -> Tensor y")
     def half(x):
         return x / 2
@@ -195,7 +195,7 @@ def test_a_backward_that_changes_its_cotangent_only_for_some_values_is_refused(s
     assert cotangent.numpy().tolist() == [4, 4]
 
 
-def test_a_python_kernel_may_want_a_writable_buffer_and_leave_it_alone(scope):
+def test_a_python_kernel_may_want_a_writable_buffer_and_leave_it_alone():
     def summed(x):
         np.require(x, requirements="W") if x.flags.writeable else (_ for _ in ()).throw(ValueError("read-only buffer"))
         return x + x
@@ -205,7 +205,7 @@ def test_a_python_kernel_may_want_a_writable_buffer_and_leave_it_alone(scope):
         assert op(np.ones(2)).tolist() == [2, 2]
 
 
-def test_a_declared_alias_is_as_writable_as_its_input_in_every_call(scope):
+def test_a_declared_alias_is_as_writable_as_its_input_in_every_call():
     op = opsdk.op("t::tail(Tensor(a) x) -> Tensor(a) y", infer=lambda x: opsdk.TensorSpec([None], x.dtype))(
         lambda x: x[1:]
     )
@@ -215,7 +215,7 @@ def test_a_declared_alias_is_as_writable_as_its_input_in_every_call(scope):
         assert x[1] == value
 
 
-def test_a_compiled_kernel_that_changes_its_input_is_found_at_some_call(scope):
+def test_a_compiled_kernel_that_changes_its_input_is_found_at_some_call():
     pytest.importorskip("numba")
     op = opsdk.op("t::clipped(Tensor x) -> Tensor y")(lambda x: np.minimum(x, 1))
 
@@ -246,7 +246,7 @@ int32_t f_f64(const DLTensor *x, DLTensor *y) {
 
 
 @pytest.mark.parametrize("of", [np.array, opsdk.to_tensor], ids=["arrays", "tensors"])
-def test_a_c_kernel_is_watched_on_its_fast_path_too(scope, of):
+def test_a_c_kernel_is_watched_on_its_fast_path_too(of):
     pytest.importorskip("cffi")
     op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: x * 2)
     op.kernel("cpu", language="c", source=CLAMPS, dtype="float64")
@@ -285,7 +285,7 @@ WAYS_IN = {
 @pytest.mark.skipif(FAST is None, reason="the fast path is not built: views show what they are of")
 @pytest.mark.parametrize("way", WAYS_IN)
 @pytest.mark.parametrize("takes", ["one", "two", "a list"])
-def test_a_kernel_finds_no_way_to_write_to_its_input(scope, way, takes):
+def test_a_kernel_finds_no_way_to_write_to_its_input(way, takes):
     def go(x):
         if x[0] > 1:
             WAYS_IN[way](x)
@@ -306,7 +306,7 @@ def test_a_kernel_finds_no_way_to_write_to_its_input(scope, way, takes):
 
 
 @pytest.mark.skipif(FAST is None, reason="the fast path is not built: views show what they are of")
-def test_a_backward_finds_no_way_to_write_to_what_was_saved(scope):
+def test_a_backward_finds_no_way_to_write_to_what_was_saved():
     @opsdk.op("t::double(Tensor x) -> Tensor y")
     def double(x):
         return x * 2
@@ -349,7 +349,7 @@ RETURNED = {
 
 @pytest.mark.parametrize("case", RETURNED)
 @pytest.mark.parametrize("wrap", [np.array, opsdk.to_tensor])
-def test_a_kernel_that_keeps_what_it_returned_changes_no_earlier_result(scope, case, wrap):
+def test_a_kernel_that_keeps_what_it_returned_changes_no_earlier_result(case, wrap):
     signature, kernel = RETURNED[case]
     infer = None
     if "[] y" in signature:
@@ -367,7 +367,7 @@ def test_a_kernel_that_keeps_what_it_returned_changes_no_earlier_result(scope, c
     assert [np.asarray(value)[0] for value in made] == [0, 1, 2, 3]
 
 
-def test_a_backward_that_keeps_what_it_returned_changes_no_earlier_gradient(scope):
+def test_a_backward_that_keeps_what_it_returned_changes_no_earlier_gradient():
     @opsdk.op("t::half(Tensor x) -> Tensor y")
     def half(x):
         return x / 2
@@ -384,7 +384,7 @@ def test_a_backward_that_keeps_what_it_returned_changes_no_earlier_gradient(scop
     assert [grad.numpy()[0] for grad in grads] == [0.5, 1, 1.5, 2]
 
 
-def test_a_kernel_in_a_program_that_keeps_what_it_returned_changes_no_earlier_result(scope):
+def test_a_kernel_in_a_program_that_keeps_what_it_returned_changes_no_earlier_result():
     op = opsdk.op("t::kept(Tensor x) -> Tensor y")(lambda x: _kept(x))
     main = opsdk.static.Program()
     with opsdk.static.program_guard(main):
@@ -396,7 +396,7 @@ def test_a_kernel_in_a_program_that_keeps_what_it_returned_changes_no_earlier_re
         assert [value[0] for value in found] == [5, 6]
 
 
-def test_two_outputs_that_are_one_array_become_two(scope):
+def test_two_outputs_that_are_one_array_become_two():
     def twice(x):
         y = x + 1
         return y, y
@@ -408,7 +408,7 @@ def test_two_outputs_that_are_one_array_become_two(scope):
         assert z.tolist() == [1, 1, 1]
 
 
-def test_an_array_that_a_kernel_gives_away_is_not_copied(scope):
+def test_an_array_that_a_kernel_gives_away_is_not_copied():
     seen = []
 
     def kernel(x):

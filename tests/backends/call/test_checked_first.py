@@ -35,7 +35,7 @@ def ran():
 
 
 @pytest.fixture
-def take_rows(scope, ran):
+def take_rows(ran):
     def take_rows(x, index):
         ran.append(index.tolist())
         return x[index]
@@ -100,7 +100,7 @@ def test_tensors_are_checked_and_nothing_is_recorded(take_rows):
     assert x.grad.numpy().tolist() == [[2.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
 
 
-def test_one_tensor_on_its_way_through_a_lane_is_checked(scope):
+def test_one_tensor_on_its_way_through_a_lane_is_checked():
     op = opsdk.op("t::root(Tensor x) -> Tensor y")(lambda x: np.sqrt(x))
     op.backward(lambda y, dy: dy / (2 * y))
     op.check(lambda x: "x expected from 0, got a negative element; clip it" if (x < 0).any() else None)
@@ -134,7 +134,7 @@ def test_a_gradient_op_has_a_check_of_its_own(take_rows):
     assert take_rows.grad(X, GOOD, X[:2]).tolist() == [[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]]
 
 
-def test_attributes_reach_a_check_whether_they_are_given_or_not(scope):
+def test_attributes_reach_a_check_whether_they_are_given_or_not():
     seen = []
     op = opsdk.op("t::g(Tensor x, *, int k=2) -> Tensor y")(lambda x, k: x * k)
     op.check(lambda k: seen.append(k))

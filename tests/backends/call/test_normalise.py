@@ -296,7 +296,7 @@ def test_an_item_that_is_a_view_of_the_input_is_refused():
     assert "got a view of input 'x'; return a copy" in refused(AliasError, split(lambda x: [x[:1], x[1:]]))
 
 
-def test_a_masked_array_that_is_returned_is_refused(scope):
+def test_a_masked_array_that_is_returned_is_refused():
     op = opsdk.op("t::log_(Tensor x) -> Tensor y")(lambda x: np.ma.log(x))
     for value in (np.array([-1.0, 1.0]), opsdk.to_tensor([-1.0, 1.0])):
         with pytest.raises(ReturnError, match=r"output 'y': expected an array without a mask, got numpy\.ma\."):

@@ -6,12 +6,6 @@ import opsdk
 X = np.array([1.0, 2.0])
 
 
-@pytest.fixture(autouse=True)
-def scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def define(function, schema="t::f(Tensor x) -> Tensor y"):
     return opsdk.op(schema, replace=True)(function)
 

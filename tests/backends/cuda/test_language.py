@@ -75,3 +75,13 @@ def test_verify_says_that_a_cuda_row_was_not_run_without_a_device(op, monkeypatc
     report = opsdk.verify(op)
     assert [row.verdict for row in report.rows if row.row.startswith("cuda")] == ["skipped"]
     assert "t::f[cuda,*,numba]: no cuda device" in report.coverage.skipped
+
+
+def test_lines_are_counted_in_the_simulator_alone(op):
+    kernel = op.opdef.kernels.select("cuda", np.dtype("float64"))
+    with pytest.raises(PlaceError) as caught:
+        language_of(kernel).reached(op.opdef, kernel, [])
+    assert str(caught.value) == (
+        "op 't::f', CUDA kernel: expected the simulator, which counts lines, got a device; set NUMBA_ENABLE_CUDASIM=1 "
+        "before Numba is imported"
+    )

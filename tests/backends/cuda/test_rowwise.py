@@ -20,12 +20,6 @@ ORDERS = [list, lambda threads: threads[::-1], lambda threads: threads[1::2] + t
 MEANINGS = {name: functools.partial(known.meaning, np) for name, known in PRIMITIVES.items()}
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def function_of(op):
     return next(row.source for row in op.opdef.kernels if isinstance(row.source, RowFunction))
 

@@ -88,13 +88,13 @@ SIGNATURES = {
 
 @pytest.mark.parametrize("wrap", [np.array, opsdk.to_tensor])
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_memory_that_a_kernel_keeps_changes_no_earlier_result(scope, kept, signature, wrap):
+def test_memory_that_a_kernel_keeps_changes_no_earlier_result(kept, signature, wrap):
     schema, kernel, infer = SIGNATURES[signature]
     op = opsdk.op(f"t::kept({schema}", infer=infer)(kernel(kept))
     assert results_of(op, wrap, 2 if signature == "of two inputs" else 1) == EXPECTED
 
 
-def test_memory_that_a_kernel_keeps_changes_nothing_that_was_saved(scope, kept):
+def test_memory_that_a_kernel_keeps_changes_nothing_that_was_saved(kept):
     op = opsdk.op("t::same(Tensor x) -> Tensor y")(lambda x: kept(x))
     op.backward(lambda y, dy: dy * y)
     one, two = (opsdk.to_tensor(np.full(3, value), stop_gradient=False) for value in (1.0, 2.0))
@@ -102,7 +102,7 @@ def test_memory_that_a_kernel_keeps_changes_nothing_that_was_saved(scope, kept):
     assert (one.grad.tolist(), two.grad.tolist()) == ([1.0] * 3, [2.0] * 3)
 
 
-def test_memory_that_a_backward_keeps_changes_no_earlier_gradient(scope, kept):
+def test_memory_that_a_backward_keeps_changes_no_earlier_gradient(kept):
     op = opsdk.op("t::half(Tensor x) -> Tensor y")(lambda x: x / 2)
     op.backward(lambda y, dy: kept(dy / 2))
     grads = []
@@ -120,7 +120,7 @@ def _with_py_func(kept, x):
 
 
 @pytest.mark.parametrize("kind", ["an op", "a py_func"])
-def test_memory_that_a_kernel_of_a_program_keeps_changes_no_earlier_result(scope, kept, kind):
+def test_memory_that_a_kernel_of_a_program_keeps_changes_no_earlier_result(kept, kind):
     op = opsdk.op("t::same(Tensor x) -> Tensor y")(lambda x: kept(x))
     main = opsdk.static.Program()
     with opsdk.static.program_guard(main):
@@ -135,7 +135,7 @@ needs_fast = pytest.mark.skipif(FAST is None, reason="the fast path is not built
 
 
 @needs_fast
-def test_a_view_of_the_copy_that_stood_for_an_input_outlives_it(scope):
+def test_a_view_of_the_copy_that_stood_for_an_input_outlives_it():
     def turned(x):
         x.setflags(write=True)  # refused of a view that is read-only, so that a copy stands for it
         return x[::-1]
@@ -151,7 +151,7 @@ def test_a_view_of_the_copy_that_stood_for_an_input_outlives_it(scope):
 
 
 @needs_fast
-def test_a_declared_view_that_could_only_be_one_of_a_copy_is_refused(scope):
+def test_a_declared_view_that_could_only_be_one_of_a_copy_is_refused():
     def turned(x):
         x.setflags(write=True)
         return x[::-1]
@@ -171,7 +171,7 @@ STRIDED = {
 
 
 @pytest.mark.parametrize("way", STRIDED)
-def test_a_declared_view_of_an_input_stays_one_by_whatever_way_it_was_made(scope, way):
+def test_a_declared_view_of_an_input_stays_one_by_whatever_way_it_was_made(way):
     op = opsdk.op("t::seen(Tensor(a) x) -> Tensor(a) y")(lambda x: STRIDED[way](x))
     for wrap in (np.array, opsdk.to_tensor):
         x = wrap(np.zeros(3))
@@ -182,7 +182,7 @@ def test_a_declared_view_of_an_input_stays_one_by_whatever_way_it_was_made(scope
 
 
 @pytest.mark.parametrize("way", STRIDED)
-def test_a_view_of_an_input_that_was_not_declared_is_refused_by_whatever_way_it_was_made(scope, way):
+def test_a_view_of_an_input_that_was_not_declared_is_refused_by_whatever_way_it_was_made(way):
     op = opsdk.op("t::seen(Tensor x) -> Tensor y")(lambda x: STRIDED[way](x))
     for wrap in (np.array, opsdk.to_tensor):
         for _ in range(2):

@@ -308,7 +308,7 @@ def test_a_name_that_is_not_ascii_is_compiled():
     assert größe(np.ones(2)).tolist() == [2.0, 2.0]
 
 
-def test_a_product_with_a_gate_keeps_its_value_where_the_gate_is_tiny(scope):
+def test_a_product_with_a_gate_keeps_its_value_where_the_gate_is_tiny():
     gate = opsdk.elementwise("t::gate(Tensor x, Tensor y) -> Tensor z")(lambda x, y: x * vmath.sigmoid(y))
     x = np.array([1e30, -1e30, 3e38, 1e30, np.inf, -np.inf, 7.0, 7.0, np.inf, np.nan, 2.0], np.float32)
     y = np.array([-88.0, -87.0, -86.5, 50.0, -100.0, 0.0, np.inf, -np.inf, 1.0, 1.0, np.nan], np.float32)
@@ -321,7 +321,7 @@ def test_a_product_with_a_gate_keeps_its_value_where_the_gate_is_tiny(scope):
     np.testing.assert_allclose(gate(np.array([1e300]), np.array([-709.9])), 1e300 * np.exp(-709.9), rtol=1e-13)
 
 
-def test_a_product_with_a_gate_is_rounded_as_a_quotient(scope, rng):
+def test_a_product_with_a_gate_is_rounded_as_a_quotient(rng):
     swish = opsdk.elementwise("t::swish(Tensor x) -> Tensor y")(lambda x: x * vmath.sigmoid(x))
     x = rng.uniform(-87, 87, 100_000).astype(np.float32)
     wide = x.astype(np.float64) / (1 + np.exp(-x.astype(np.float64)))

@@ -18,12 +18,6 @@ from opsdk.expr.symbol import Symbol
 X = Symbol(Node("input", (), "x"))
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.scoped_registry():
-        yield
-
-
 def primitive(body, name="f", **options):
     return primitive_of(opsdk.primitive(namespace="t", name=name, **options)(body))
 

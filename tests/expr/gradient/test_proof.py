@@ -20,12 +20,6 @@ from opsdk.expr.trace import trace
 from tests.expr.gradient.test_derivative import BINARY, UNARY
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def wrong(monkeypatch, name, rule):
     """Gives a primitive a rule that is not its own."""
     monkeypatch.setitem(ROW_PRIMITIVES, name, replace(ROW_PRIMITIVES[name], rule=rule))

@@ -26,12 +26,6 @@ SYMBOL = Symbol(Node("input", (), "x"))
 X = np.array([-3.0, -0.5, 0.0, 0.25, 2.0])
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.scoped_registry():
-        yield
-
-
 def define(function, **options):
     return opsdk.primitive(**{"namespace": "t", **options})(function)
 

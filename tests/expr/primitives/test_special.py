@@ -19,12 +19,6 @@ from opsdk.expr.symbol import Symbol, apply
 X = Node("input", (), "x")
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.scoped_registry():
-        yield
-
-
 def derivatives(name, x, order):
     nodes = [apply(name, Symbol(X)).node]
     for _ in range(order):

@@ -8,12 +8,6 @@ from opsdk.expr.decorators import RowInfer, rowwise
 from opsdk.expr.row.row_function import RowFunction
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.REGISTRY.scoped():
-        yield
-
-
 def norm(**options):
     @rowwise(namespace="t", **options)
     def norm(x):

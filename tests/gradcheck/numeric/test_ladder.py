@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,26 @@ def test_a_gradient_of_another_shape_is_none_for_its_cotangent() -> None:
     near = probe(vjp=lambda i, o, c: (np.zeros(2) if c[0][1] == 0 else c[0],)).neighbour(np.zeros(3))
     assert near is not None
     assert near.gradients[1] is None
+
+
+def test_a_ladder_of_one_element_is_climbed_once() -> None:
+    here = probe()
+    ladder = here.singly(2)
+    calls = here.point.evaluations
+    assert here.singly(2) is ladder
+    assert here.point.evaluations == calls
+    assert (ladder.has_plus.any(), ladder.has_minus.all()) == (False, True)
+    assert ladder.minus[:, 2].tolist() == [(4.0 - 4.0 * step) ** 2 for step in here.steps]
+    assert (ladder.plus == ladder.center).all()
+
+
+def test_ladders_of_many_outputs_are_not_kept() -> None:
+    def wide(x: Any) -> Any:
+        return np.repeat(x, 2500)
+
+    here = probe(wide)
+    here = replace(here, noise=np.zeros(here.point.size))
+    first, second, third = (here.singly(element) for element in range(3))
+    assert here.singly(0) is first
+    assert here.singly(1) is not second
+    assert here.singly(2) is not third

@@ -10,7 +10,7 @@ from gradcheck.numeric.kinks import Kind, judge
 from gradcheck.numeric.ladder import Ladder, ladder_steps
 from gradcheck.numeric.noise import grid_noise
 from gradcheck.numeric.quanta import quantum, with_quanta
-from gradcheck.numeric.slopes import differentiate
+from gradcheck.numeric.slopes import differentiate, extrapolate
 
 STEPS = ladder_steps(2.0**-52)
 
@@ -97,3 +97,20 @@ def test_a_hidden_quantum_is_found_and_a_floor_is_not_one() -> None:
     assert quantum(climb(np.floor, 5.3))[0] == 0.0
     assert quantum(climb(np.sin, 1.0))[0] == 0.0
     assert with_quanta(climb(lambda x: (1e8 + x) - 1e8, 0.7)).noise[0] == pytest.approx(2.0**-26)
+
+
+def test_columns_are_read_each_by_itself_however_many_there_are() -> None:
+    columns = np.linspace(0.1, 2.0, 300)
+    quotients = (np.sin(columns + STEPS[:, None]) - np.sin(columns - STEPS[:, None])) / (2.0 * STEPS[:, None])
+    quotients[:, 7] = np.nan
+    quotients[3:, 8] = np.inf
+    noise = np.full(columns.size, 1e-16)
+    with np.errstate(invalid="ignore"):
+        whole = extrapolate(quotients, STEPS, noise, 2, 3)
+        single = [extrapolate(quotients[:, [n]], STEPS, noise[[n]], 2, 3) for n in range(columns.size)]
+    assert np.array_equal(whole.value, [one.value[0] for one in single], equal_nan=True)
+    assert np.array_equal(whole.bar, [one.bar[0] for one in single])
+    known = np.setdiff1d(np.arange(columns.size), [7, 8])
+    assert (np.abs(whole.value - np.cos(columns)) <= whole.bar)[known].all()
+    assert np.isinf(whole.bar[[7]]).all()
+    assert np.isnan(whole.value[7])

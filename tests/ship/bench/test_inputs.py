@@ -3,18 +3,11 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import TargetError
-from opsdk.define.op import REGISTRY
 from opsdk.ship.bench.inputs import grown, large_call, sizes_of
 from opsdk.verify.inputs.sampling import UnusableSamplesError
 from opsdk.verify.kernels.launch import launch
 
 FLOAT32 = np.dtype("float32")
-
-
-@pytest.fixture(autouse=True)
-def clean():
-    with REGISTRY.scoped():
-        yield
 
 
 def call_of(op, n, dtype=FLOAT32):

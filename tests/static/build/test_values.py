@@ -12,12 +12,6 @@ from tests.static.changing_ops import define_add, define_decay, define_scaled_li
 W, X = np.array([1.5, -2.0, 0.25]), np.array([3.0, 0.5, -1.0])
 
 
-@pytest.fixture(autouse=True)
-def _forgets():
-    with opsdk.scoped_registry():
-        yield
-
-
 def on_tape(build):
     w, x = opsdk.to_tensor(W, stop_gradient=False), opsdk.to_tensor(X)
     loss, wanted = build(w, x)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import opsdk
 from opsdk.verify.inputs.thresholds import numbers_of
 
 BLOCK = 300
@@ -37,3 +38,8 @@ def test_the_numbers_of_a_c_source_are_those_of_its_code_and_of_its_headers(defi
     numbers = numbers_of(op.opdef, list(op.opdef.kernels)[1:])
     assert {64, 129} <= numbers
     assert not numbers & {97, 98, 99, 64 * 2}
+
+
+def test_the_numbers_of_an_expression_are_the_sizes_of_its_blocks():
+    row = opsdk.rowwise("planted::g(Tensor x) -> Tensor y")(lambda x: x - opsdk.vmath.row_mean(x))
+    assert numbers_of(row.opdef, list(row.opdef.kernels)) == {1024}

@@ -1,8 +1,10 @@
 """`thorough` says which lines of a kernel no call reached, and why that is well where a comment says it."""
 
+import numpy as np
 import pytest
 
 import opsdk
+from opsdk import vmath
 
 numba = pytest.importorskip("numba")
 
@@ -13,8 +15,8 @@ def doubled(define, kernel, **options):
     return op
 
 
-def told(op, level="thorough"):
-    coverage = opsdk.verify(op, level=level).coverage
+def told(op, level="thorough", **options):
+    coverage = opsdk.verify(op, level=level, **options).coverage
     return [text for text in coverage.notes if "reached" in text]
 
 
@@ -101,3 +103,37 @@ def test_a_kernel_whose_lines_cannot_be_counted_is_told_and_not_passed(define, m
         "lines, got none; it comes with gcc"
     ]
     assert told(op) == []
+
+
+def steep(x):
+    return vmath.where(x == 0.123, 1.0, x)
+
+
+# unreached: nobody has it
+def explained_choice(x):
+    return vmath.where(x == 0.123, 1.0, x)
+
+
+def test_the_sides_of_an_expression_that_no_element_is_on_are_told_at_its_place():
+    op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(steep)
+    (text,) = told(op, samples=[opsdk.Sample(np.ones(3))])
+    place = f"test_coverage.py:{steep.__code__.co_firstlineno} where eq(x, 0.123) holds; give a sample that does"
+    assert text.startswith("planted::f, numba kernel: no call reached ")
+    assert place in text
+    assert told(op, level="default") == []
+
+
+def test_a_comment_above_an_expression_says_why_a_side_is_met_by_nothing():
+    op = opsdk.elementwise("planted::f(Tensor x) -> Tensor y")(explained_choice)
+    (text,) = told(op, samples=[opsdk.Sample(np.ones(3))])
+    assert text.endswith("where eq(x, 0.123) holds, nobody has it")
+
+
+@pytest.mark.slow  # the proof of a gradient; that an expression names such sizes is tested beside what reads them
+def test_blocks_of_rows_and_lines_of_sums_are_reached_by_sizes_that_the_loops_name():
+    @opsdk.rowwise("planted::g(Tensor x, Tensor(n) w) -> Tensor y")
+    def g(x, w):
+        return x * w / vmath.row_sum(vmath.exp(x))
+
+    assert "planted::g, numba kernel: every choice was reached" in told(g)
+    assert "planted::g_grad, numba kernel: every choice was reached" in told(g)

@@ -11,12 +11,6 @@ from opsdk.expr.primitives.table import PRIMITIVES
 from opsdk.verify.kernels.exact import FUNCTIONS, exact_values
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.scoped_registry():
-        yield
-
-
 def exact(body, *operands, **options):
     made = opsdk.primitive(namespace="t", **{"name": "f", "ulp": 1e300, **options})(body)
     return exact_values(primitive_of(made), [np.array(each, np.float64) for each in operands])

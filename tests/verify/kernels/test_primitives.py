@@ -16,12 +16,6 @@ from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
 from opsdk.verify.session import Session
 
 
-@pytest.fixture(autouse=True)
-def _scoped():
-    with opsdk.scoped_registry():
-        yield
-
-
 def found(f):
     op = opsdk.elementwise("t::through(Tensor x) -> Tensor")(lambda x: f(x))
     session = Session(op.opdef, calls_of(op.opdef, None, 0)[:1], 0, 300)

@@ -3,13 +3,6 @@
 import pytest
 
 import opsdk
-from opsdk.define.op import REGISTRY
-
-
-@pytest.fixture(autouse=True)
-def scope():
-    with REGISTRY.scoped():
-        yield
 
 
 def plus(x, w):

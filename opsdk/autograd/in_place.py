@@ -1,0 +1,174 @@
+"""InPlaceMethods: what changes the values of a tensor, and of all that share its memory, and tells the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from opsdk.autograd.tensor_state import TensorState, check_in_place, check_unviewed
+from opsdk.autograd.views import follow
+from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
+from opsdk.core.fit import as_numbers, fitted, one_number
+from opsdk.core.modes import is_grad_enabled
+from opsdk.ops import functions
+from opsdk.ops.elementwise import scale
+from opsdk.ops.numpy_protocol import values_of
+from opsdk.ops.windows import copy_
+
+Self = TypeVar("Self", bound="InPlaceMethods")
+CAST = "cast the tensor first"
+
+
+# Any, in this file: numbers, arrays and tensors, the values of a tensor; arguments of an op.
+def _in_place(compute: Callable[..., Any], name: str, what: str) -> Callable[..., Any]:
+    """Returns what an op computes of a tensor as a method that puts it in the tensor's place."""
+
+    def method(self: InPlaceMethods, *args: Any, **kwargs: Any) -> Any:
+        return self._become(compute(self, *args, **kwargs), name)
+
+    method.__name__, method.__qualname__ = name, f"InPlaceMethods.{name}"
+    method.__doc__ = f"Sets the tensor to {what}, in place, and returns it. Differentiable as `{what}` is."
+    return method
+
+
+class InPlaceMethods(TensorState):
+    """Methods that change a tensor in place; where recording is on, the graph follows.
+
+    What the tape saved of the old values can no longer be differentiated, and says so (`VersionError`). Of a view the
+    base changes with it, and every other view; a leaf that needs a gradient is changed inside `no_grad` alone, and so
+    is what shares its memory.
+    """
+
+    __slots__ = ()
+
+    def set_value(self, value: Any) -> None:
+        """Copies values into the tensor; what the tape saved of it before can then no longer be differentiated.
+
+        No gradient flows through it: values are all that is taken of a tensor; `copy_` is differentiable.
+
+        Args:
+            value: tensor or array of this shape; the dtype is converted; that may round floats, no more.
+
+        Raises:
+            ShapeError: the value has another shape.
+            DTypeError: the tensor's dtype does not hold it.
+            InPlaceError: recording is on, and the tensor shares its memory with a leaf that needs a gradient.
+        """
+        array = as_numbers(values_of(value), "set_value")
+        if array.shape != self._array.shape:
+            raise ShapeError(f"set_value: expected shape {self._array.shape}, got {array.shape}")
+        check_unviewed(self, "set_value")
+        self._overwrite(fitted(array, self._array.dtype, "set_value", remedy=CAST))
+
+    def _overwrite(self, value: Any) -> None:
+        """Changes every element; what an op made this tensor of is then no longer what it holds."""
+        if self._edge is not None and is_grad_enabled():
+            self._edge, self._stop = None, True
+        self._array[...] = value
+        self._version[0] += 1
+        follow(self)
+
+    def _become(self: Self, made: Any, name: str) -> Self:
+        """Takes values and place in the graph of a tensor that was computed from this one."""
+        if made._array.shape != self._array.shape:
+            raise ShapeError(
+                f"{name}: expected a result of shape {self._array.shape} like the tensor, got {made._array.shape}"
+            )
+        if made._array.dtype != self._array.dtype:
+            raise DTypeError(f"{name}: expected a result of {self._array.dtype}, got {made._array.dtype}; {CAST}")
+        check_in_place(self, name, is_recorded=made._edge is not None)
+        if made._edge is not None:
+            _keep_old(made._edge[0], self._array)
+        self._array[...] = made._array
+        self._version[0] += 1
+        if is_grad_enabled():
+            self._edge, self._stop = made._edge, made._stop
+        follow(self)
+        return self
+
+    def _rebound(self, other: Any) -> Any:
+        """Leaves `x += other` to `x = x + other`, as in Paddle; PyTorch changes x in place.
+
+        Raises:
+            InPlaceError: the tensor is a leaf that needs a gradient, inside `no_grad`, where only a change would do.
+        """
+        if self._edge is None and not self._stop and not is_grad_enabled():
+            raise InPlaceError(
+                "augmented assignment: expected recording, or a tensor with stop_gradient=True, got a leaf that needs "
+                "a gradient inside no_grad; x -= y is x = x - y here, another tensor under that name: change this one "
+                "with x.copy_(x - y)"
+            )
+        return NotImplemented
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = __imatmul__ = _rebound
+
+    def copy_(self: Self, value: Any) -> Self:
+        """Copies values into the tensor, in place, and returns it. Differentiable in the values.
+
+        Args:
+            value: number, array or tensor that broadcasts to this shape; the dtype is converted where this one holds
+                all of that kind.
+
+        Raises:
+            ShapeError: it does not broadcast.
+            DTypeError: the tensor's dtype does not hold it.
+            InPlaceError: as of `check_in_place`.
+        """
+        check_in_place(self, "copy_")
+        dtype = self._array.dtype
+        if not isinstance(value, TensorState):
+            value = fitted(as_numbers(value, "copy_"), dtype, "copy_", remedy=CAST)
+        elif value._array.dtype != dtype:
+            if not np.can_cast(value._array.dtype, dtype, "same_kind"):
+                raise DTypeError(f"copy_: value expected a dtype that {dtype} holds, got {value._array.dtype}; {CAST}")
+            value = functions.cast(value, dtype)
+        copied: Self = copy_(self, value)
+        return copied
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Copies values into the elements at a basic index: `x[index].copy_(value)`."""
+        check_in_place(self, "x[index] = value")
+        self[index].copy_(value)  # type: ignore[index]  # tensors have it
+
+    def fill_(self: Self, value: float) -> Self:
+        """Sets every element to one number, in place; returns the tensor.
+
+        Raises:
+            ShapeError: the value is several.
+            DTypeError: it is no number, or the tensor's dtype does not hold it.
+            InPlaceError: as of `check_in_place`.
+        """
+        number = fitted(one_number(value, "fill_, value"), self._array.dtype, "fill_", remedy=CAST)
+        check_in_place(self, "fill_")
+        self._overwrite(number[()])
+        return self
+
+    def zero_(self: Self) -> Self:
+        """Sets every element to zero, in place; returns the tensor."""
+        return self.fill_(0)
+
+    add_ = _in_place(lambda x, y: x + y, "add_", "x + y")
+    subtract_ = sub_ = _in_place(lambda x, y: x - y, "subtract_", "x - y")
+    multiply_ = mul_ = _in_place(lambda x, y: x * y, "multiply_", "x * y")
+    divide_ = div_ = _in_place(lambda x, y: x / y, "divide_", "x / y")
+    pow_ = _in_place(lambda x, y: x**y, "pow_", "x ** y")
+    neg_ = _in_place(lambda x: -x, "neg_", "-x")
+    scale_ = _in_place(scale, "scale_", "scale(x, ...)")
+    clip_ = clamp_ = _in_place(functions.clip, "clip_", "clip(x, ...)")
+
+
+_UNARY = "abs cos erf exp log reciprocal relu rsqrt sigmoid sin sqrt square tanh"
+for _name in _UNARY.split():
+    setattr(InPlaceMethods, f"{_name}_", _in_place(getattr(functions, _name), f"{_name}_", f"{_name}(x)"))
+
+
+def _keep_old(node: Any, array: Any) -> None:
+    """Has a node keep a copy of an array that it saved, which is about to change."""
+    saved = node.saved
+    if any(value is array for value in saved[::3]):
+        kept: list[Any] = []
+        for i in range(0, len(saved), 3):
+            kept += (array.copy(), [0], 0) if saved[i] is array else saved[i : i + 3]
+        node.saved = tuple(kept)
