@@ -115,7 +115,7 @@ def judged(task: Task, sources: str) -> list[Result]:
             warnings.simplefilter("ignore")
             try:
                 report = gradcheck.check(forward, vjp, inputs, seed=seed, **options)
-                verdict, said = str(report.verdict), report.findings[0].headline if report.findings else ""
+                verdict, said = entry.judged(report), report.findings[0].headline if report.findings else ""
             except Exception as error:
                 verdict, said = "raises", f"{type(error).__name__}: {error}"
         found.append(Result(task.key, seed, verdict, time.process_time() - started, said[:_MOST], sources))

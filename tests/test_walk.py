@@ -84,9 +84,9 @@ def test_the_general_way_goes_through_the_functions_that_the_page_names():
         text=True,
         check=True,
     )
-    main = ["__call__", "apply", "run", "handed_over", "_record", "backward", "run_backward", "step", "accumulate"]
+    main = ["__call__", "apply", "run", "handed_over", "record", "backward", "run_backward", "step", "accumulate"]
     assert [name for name in done.stdout.split() if name in main] == [
-        *("__call__", "apply", "run", "handed_over", "_record"),
+        *("__call__", "apply", "run", "handed_over", "record"),
         *("backward", "run_backward", "run", "step", "handed_over", "accumulate"),
     ]
     assert named(main) == []

@@ -7,7 +7,7 @@ import opsdk
 
 @opsdk.op(
     "contrib::unique(Tensor x) -> (Tensor values, Tensor<int> inverse, Tensor<int> counts)",
-    nondifferentiable=("values",),
+    nondifferentiable={"values": "where elements are equal, how many there are jumps"},
 )
 def unique(x):
     """values holds each element of x once, rising, nan last and once; `torch.unique`, `numpy.unique`.

@@ -92,11 +92,10 @@ def _judge_rewritten(session: Session, runs: Sequence[_Run]) -> list[Finding]:
     alive = [copy_inputs(session.inputs) for _ in range(_ALIVE)]
     for given in alive:
         for inputs, results in runs:
-            for target, value in zip(given, inputs, strict=True):
-                if isinstance(target, np.ndarray):
-                    target[...] = value
+            _write(given, inputs)
             if not identical(results.outputs, copy_arrays(normalise_outputs(session.subject.forward(*given)))):
                 return [_rewritten("forward", "outputs")]
+            _write(given, inputs)  # forward may have moved them, which is a finding of its own
             found = call_vjp(session.subject, given, copy_arrays(results.outputs), session.cotangents(1))
             if not identical(results.gradients, found):
                 return [_rewritten("vjp", "gradients")]
@@ -104,6 +103,12 @@ def _judge_rewritten(session: Session, runs: Sequence[_Run]) -> list[Finding]:
     outputs = runs[-1][1].outputs
     rows = [call_vjp(session.subject, o, copy_arrays(outputs), session.cotangents(1)) for o in others]
     return [] if all(identical(rows[0], row) for row in rows) else [_rewritten("vjp", "gradients")]
+
+
+def _write(arrays: Sequence[object], values: Sequence[object]) -> None:
+    for target, value in zip(arrays, values, strict=True):
+        if isinstance(target, np.ndarray):
+            target[...] = value
 
 
 def _rewritten(function: str, results: str) -> Finding:

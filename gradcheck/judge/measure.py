@@ -79,10 +79,12 @@ def _compare(outcome: Outcome, columns: Columns) -> Comparison:
     peak = np.max(own, initial=0.0, keepdims=True)
     floor = BARS * (gather(np.abs(weights) * entry.floor) + largest * element.idle_floor)
     numeric = np.clip(np.nan_to_num(analytic), low, high)
-    allowance = outcome.tolerance[columns.elements].allowance(numeric, bar, own, peak) + floor
+    local = outcome.tolerance[columns.elements]
+    allowance = local.allowance(numeric, bar, own, peak) + floor
+    shared = np.broadcast_to(local.shared(peak), allowance.shape)
     status, kink = np.full(count, int(Status.RIGHT), dtype=np.int64), np.zeros(count, dtype=np.bool_)
     kink[entry.owner[entry.kind == Kind.KINK]] = True
-    made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, status, kink)
+    made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, shared, status, kink)
     _decide(made, element.resolvable, peak)
     _mark_stairs(made, entry)
     _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))

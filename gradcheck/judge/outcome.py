@@ -39,6 +39,7 @@ class Comparison(Table):
         bar: half width of the uncertainty around it, shape (C, E).
         allowance: the distance from the interval that is still accepted, shape (C, E).
         floor: the part of it that rounding inside forward may hide where outputs rest, shape (C, E).
+        shared: the part of it that rounding of the largest element may be, shape (C, E).
         status: `Status` per element, shape (E,).
         kink: elements at a kink, shape (E,).
     """
@@ -50,6 +51,7 @@ class Comparison(Table):
     bar: FloatArray
     allowance: FloatArray
     floor: FloatArray
+    shared: FloatArray
     status: IntArray
     kink: BoolArray
 
@@ -141,7 +143,7 @@ class Directional:
 def _nothing() -> Comparison:
     none, rows = np.zeros(0), np.zeros((1, 0))
     whole = none.astype(np.int64)
-    return Comparison(whole, rows, rows, rows, rows, rows, rows, whole, none.astype(np.bool_))
+    return Comparison(whole, rows, rows, rows, rows, rows, rows, rows, whole, none.astype(np.bool_))
 
 
 @dataclass(frozen=True)

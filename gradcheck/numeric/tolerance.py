@@ -70,10 +70,13 @@ class Tolerance(Table):
             own: the magnitudes that enter each element before they cancel, shape (C, E).
             peak: the largest of them that enter any element; broadcasts to (C, E).
         """
-        rounding = _PEAK_UNITS * self.eps
         relative = max(self.floor, UNITS * self.eps) * np.abs(numeric)
-        cancelled = max(_OWN_SHARE, self.floor, rounding) * own + max(_PEAK_SHARE * self.floor, rounding) * peak
+        cancelled = max(_OWN_SHARE, self.floor, _PEAK_UNITS * self.eps) * own + self.shared(peak)
         return BARS * bar + relative + cancelled + PERTURBED * self.perturbed + UNDERFLOW + self.declared
+
+    def shared(self, peak: FloatArray) -> FloatArray:
+        """Gives the part of it that rounding of the largest terms may have, in any element."""
+        return max(_PEAK_SHARE * self.floor, _PEAK_UNITS * self.eps) * peak
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

@@ -15,7 +15,7 @@ from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
-from opsdk.define.opdef import BUILTIN, Bounds, Traits
+from opsdk.define.opdef import BUILTIN, Bounds, Traits, reasons_in
 from opsdk.define.schema.parse import parse_schema, residuals_of
 from opsdk.define.schema.signature import schema_of
 
@@ -31,7 +31,7 @@ def op(
     definition: str | None = None,
     *,
     infer: Callable[..., Any] | InferRule | None = ...,
-    nondifferentiable: Sequence[str] = ...,
+    nondifferentiable: Sequence[str] | Mapping[str, str] = ...,
     constant: Sequence[str] = ...,
     domain: Domain | None = ...,
     deterministic: bool | Repeats = ...,
@@ -51,7 +51,7 @@ def op(
     definition: Callable[..., Any] | str | None = None,
     *,
     infer: Callable[..., Any] | InferRule | None = None,
-    nondifferentiable: Sequence[str] = (),
+    nondifferentiable: Sequence[str] | Mapping[str, str] = (),
     constant: Sequence[str] = (),
     domain: Domain | None = None,
     deterministic: bool | Repeats = True,
@@ -69,7 +69,8 @@ def op(
     Args:
         definition: the function (used as `@op`), or the schema as text (used as `@op("ns::f(Tensor x) -> Tensor y")`).
         infer: rule for shapes and dtypes; like the first input unless given.
-        nondifferentiable: names of inputs and outputs that carry no gradient.
+        nondifferentiable: names of inputs and outputs that carry no gradient; with the reason, as in
+            `{"rstd": "saved for the backward"}`, those that have a derivative all the same.
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
         domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
             the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
@@ -136,6 +137,7 @@ def op(
             surrogate=surrogate,
             domain={} if domain is None else domain,
             constant=tuple(constant),
+            reasons=reasons_in(nondifferentiable),
         )
         return define_op(schema, function, traits, infer, composite=composite, replace=replace)
 

@@ -67,22 +67,12 @@ def define_op(
             f"{schema.subject}: expected residuals of NumPy code, got {', '.join(schema.residual_names)} of a "
             "composite, whose parts keep what their backwards need; take them out, or write the forward in NumPy"
         )
-    known = (*schema.input_names, *schema.output_names)
-    for declared in traits.nondifferentiable:
-        if declared not in known:
-            raise DefinitionError(
-                f"{schema.subject}: {declared!r} was declared, but its inputs and outputs are {', '.join(known)}"
-            )
-    for declared in traits.constant:
-        if declared not in schema.input_names:
-            raise DefinitionError(
-                f"{schema.subject}, constant: expected names of inputs, got {declared!r}; an output "
-                "without a gradient is nondifferentiable"
-            )
+    _check_declared(schema, traits)
     implied = (name for name in schema.nondifferentiable if name not in traits.nondifferentiable)
     nondifferentiable = (*traits.nondifferentiable, *implied)
     schema, domain = _ranged(schema, _checked_domain(schema, traits.domain))
-    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain)
+    constant = (*traits.constant, *traits.reasons)
+    traits = replaced(traits, nondifferentiable=nondifferentiable, domain=domain, constant=constant)
     if callable(traits.surrogate):
         check_forward(schema, traits.surrogate, "surrogate")
     elif not isinstance(traits.surrogate, bool):
@@ -275,6 +265,32 @@ def _ranged(schema: OpSchema, domain: dict[str, Bounds]) -> tuple[OpSchema, dict
         decl.within(*pairs[decl.name], schema.subject) if decl.name in pairs else decl for decl in schema.attrs
     )
     return replaced(schema, attrs=attrs), domain
+
+
+def _check_declared(schema: OpSchema, traits: Traits) -> None:
+    """Checks what was declared to carry no gradient, and why.
+
+    Raises:
+        DefinitionError: it is no input or output, or a reason is empty.
+    """
+    known = (*schema.input_names, *schema.output_names)
+    for declared in traits.nondifferentiable:
+        if declared not in known:
+            raise DefinitionError(
+                f"{schema.subject}: {declared!r} was declared, but its inputs and outputs are {', '.join(known)}"
+            )
+    for declared in traits.constant:
+        if declared not in schema.input_names:
+            raise DefinitionError(
+                f"{schema.subject}, constant: expected names of inputs, got {declared!r}; an output "
+                "without a gradient is nondifferentiable"
+            )
+    for declared, reason in traits.reasons.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise DefinitionError(
+                f"{schema.subject}, nondifferentiable: expected why {declared!r} carries no gradient, got {reason!r}; "
+                "write the reason, or name it in a list where its derivative is zero"
+            )
 
 
 def _is_again(old: OpDef, new: OpDef) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -149,6 +149,7 @@ class Traits:
         surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
         domain: per input what values it may have; what was said of attributes is in their types.
         constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
+        reasons: of those of `constant` that were given one, why.
         accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
             a gradient op its values are meant too.
     """
@@ -160,6 +161,12 @@ class Traits:
     domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
     constant: tuple[str, ...] = ()
     accuracy: float | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+def reasons_in(nondifferentiable: Iterable[str]) -> Mapping[str, str]:
+    """Returns why names that were declared carry no gradient, where that was said: of a list nothing."""
+    return dict(nondifferentiable) if isinstance(nondifferentiable, Mapping) else {}
 
 
 def named_by(declared: Bounds) -> tuple[str, ...]:

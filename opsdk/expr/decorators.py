@@ -15,7 +15,7 @@ from opsdk.define.identity.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
-from opsdk.define.opdef import GradRule, OpDef, Traits
+from opsdk.define.opdef import GradRule, OpDef, Traits, reasons_in
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, of_integers
@@ -38,7 +38,7 @@ def elementwise(
     definition: str | None = None,
     *,
     infer: Callable[..., Any] | InferRule | None = ...,
-    nondifferentiable: Sequence[str] = ...,
+    nondifferentiable: Sequence[str] | Mapping[str, str] = ...,
     domain: Domain | None = ...,
     linear: bool = ...,
     surrogate: bool | Callable[..., Any] = ...,
@@ -56,7 +56,7 @@ def elementwise(
     definition: Callable[..., Any] | str | None = None,
     *,
     infer: Callable[..., Any] | InferRule | None = None,
-    nondifferentiable: Sequence[str] = (),
+    nondifferentiable: Sequence[str] | Mapping[str, str] = (),
     domain: Domain | None = None,
     linear: bool = False,
     surrogate: bool | Callable[..., Any] = False,
@@ -76,7 +76,7 @@ def elementwise(
     Args:
         definition: the function, or the schema as text; as in `opsdk.op`.
         infer: rule for shapes and dtypes; NumPy's broadcasting and dtypes unless given.
-        nondifferentiable: names of inputs and outputs that carry no gradient.
+        nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
         domain: per input name the least and the greatest value it may hold; None for no bound.
         linear: the op is linear in its inputs.
         surrogate: the gradient is that of another function, as in `opsdk.op`. None is derived then: write it with
@@ -127,7 +127,7 @@ def elementwise(
         return define_op(
             schema,
             function,
-            Traits(tuple(nondifferentiable), True, linear, surrogate, {} if domain is None else domain),
+            Traits((*nondifferentiable,), True, linear, surrogate, domain or {}, reasons=reasons_in(nondifferentiable)),
             infer or broadcast.with_whole(scalar.whole_dtypes),
             reference=scalar if reference is None else reorder(reference, schema.input_names),
             rows=_compiled(schema, function, scalar),
@@ -152,7 +152,7 @@ def rowwise(
     per_row: Sequence[str] = ...,
     integer: Sequence[str] = ...,
     keepdim: bool = ...,
-    nondifferentiable: Sequence[str] = ...,
+    nondifferentiable: Sequence[str] | Mapping[str, str] = ...,
     domain: Domain | None = ...,
     name: str | None = ...,
     namespace: str | None = ...,
@@ -169,7 +169,7 @@ def rowwise(
     per_row: Sequence[str] = (),
     integer: Sequence[str] = (),
     keepdim: bool = False,
-    nondifferentiable: Sequence[str] = (),
+    nondifferentiable: Sequence[str] | Mapping[str, str] = (),
     domain: Domain | None = None,
     name: str | None = None,
     namespace: str | None = None,
@@ -189,7 +189,7 @@ def rowwise(
             inputs have one shape, (…, n).
         integer: inputs of whole numbers, which carry no gradient; a schema declares them as `Tensor<int>`.
         keepdim: whether a result that is one number per row has shape (…, 1), rather than (…).
-        nondifferentiable: names of inputs and outputs that carry no gradient.
+        nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
         domain: per input name the least and the greatest value it may hold; None for no bound.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.
@@ -232,7 +232,7 @@ def rowwise(
         return define_op(
             schema,
             function,
-            Traits(fixed, True, False, False, {} if domain is None else domain),
+            Traits(fixed, domain=domain or {}, reasons=reasons_in(nondifferentiable)),
             RowInfer(roles, rows.results, fixed),
             reference=rows,
             rows=_compiled(schema, function, rows),

@@ -27,7 +27,7 @@ def _picked(x: Any, label: Any, ignore_index: Any) -> tuple[Any, Any]:
     "opsdk::softmax_with_cross_entropy(Tensor logits, Tensor<int> label, *, int ignore_index=-100) "
     "-> (Tensor softmax, Tensor loss)",
     per_row=("label",),
-    nondifferentiable=("softmax",),
+    nondifferentiable={"softmax": "it is saved for the backward; softmax gives it with its gradient"},
     keepdim=True,
     lazy=True,
 )

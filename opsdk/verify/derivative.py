@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +23,9 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients, subjects
 from opsdk.verify.form import is_well_formed, leaves_its_arrays
 from opsdk.verify.gradients import carried, carriers, rule_of, wanted
-from opsdk.verify.inputs.calls import Call, each, flat, is_float
-from opsdk.verify.inputs.domains import held
+from opsdk.verify.inputs.calls import Call, flat, is_float
 from opsdk.verify.inputs.special import special_calls
 from opsdk.verify.kernels.launch import launch
-from opsdk.verify.kernels.rounding import near
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
 
@@ -43,7 +40,6 @@ _CODES = {
 }
 # Checks of gradcheck that hold equal calls to equal bits.
 _BY_BITS = ("repeats", "interleaving", "buffers", "other thread", "pickling")
-_MOVING = 0.5  # the share of elements above which an output is no staircase
 _KINKS = 2  # conventions at kinks that are told; the rest is counted
 
 
@@ -117,7 +113,6 @@ def _judge(session: Session, call: Call) -> None:
         return
     if not any(map(is_float, carried(opdef, outputs))):
         return
-    _tell_moving(session, call, outputs)
     cotangents = gradients.draw_cotangents(opdef, outputs, np.random.default_rng([session.seed, 9]))
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
@@ -162,27 +157,6 @@ def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
     is_derived = opdef.gradient_of is not None and callable(opdef.rule)
     subject = subjects.first_order(opdef, case.call, case.kernel)
     judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
-
-
-def _tell_moving(session: Session, call: Call, outputs: Any) -> None:
-    """Notes a floating output that moves with the inputs though no gradient flows through it: whether that is meant."""
-    opdef = session.opdef
-    silent = [i for i in range(len(outputs)) if i not in carriers(opdef) and is_float(outputs[i]) and outputs[i].size]
-    if not silent or opdef.gradient_of is not None or opdef.schema.mutated_inputs:
-        return
-    rng = np.random.default_rng([session.seed, 25])
-    asked = wanted(opdef, call)
-    inputs = [each([value], lambda a: near(a, rng))[0] if i in asked else value for i, value in enumerate(call.inputs)]
-    with suppress(Exception):  # beside a sample may be no call of the op
-        there = held(opdef, replace(call, inputs=inputs))
-        made = launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
-        for i in silent:
-            if made[i].shape == outputs[i].shape and np.mean(made[i] != outputs[i]) > _MOVING:
-                name = opdef.schema.output_names[i]
-                session.notes[
-                    f"{opdef.name}: output {name!r} moves with the inputs and is declared nondifferentiable: no "
-                    "gradient flows through it"
-                ] = None
 
 
 def cases_of(session: Session, call: Call) -> Iterator[Case]:

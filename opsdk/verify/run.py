@@ -38,6 +38,7 @@ from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
 from opsdk.verify.residuals import check_residuals
 from opsdk.verify.session import Session
+from opsdk.verify.silent import check_silent
 
 # Derivatives of an op that are proven where they follow from its expression; later ones repeat the rules. Of the last
 # the values are held to the reference, in every kernel, and its own gradient is not asked for.
@@ -234,6 +235,7 @@ def _check_gradients(session: Session) -> None:
     with session.spending("vjp"):
         check_gradient(session)
         put_down(session)
+    check_silent(session)
     if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
         return
     with session.spending("vjp"):

@@ -120,7 +120,24 @@ def _check_cotangents(opdef: OpDef, outputs: Arrays, cotangents: Arrays) -> None
 
 def no_gradient(opdef: OpDef, call: Call) -> Subject:
     """Returns an op all of whose floating inputs were declared non-differentiable, beside a probe that is not."""
+    return _probed(opdef, call, first_order(opdef, call, None))
+
+
+def flat_in(opdef: OpDef, call: Call, position: int) -> Subject:
+    """Returns an output as a function of whose inputs none has a derivative, beside a probe."""
     plain = first_order(opdef, call, None)
+
+    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        made = launch(opdef, opdef.kernels.reference(), refill(call.inputs, arrays), call.attrs)
+        return tuple(flat([made[position]]))
+
+    subject = _probed(opdef, call, replace(plain, forward=forward))
+    floating = zip(subject.names, subject.inputs, strict=True)
+    return replace(subject, nondifferentiable=tuple(n for n, a in floating if is_float(a) and n != PROBE))
+
+
+def _probed(opdef: OpDef, call: Call, plain: Subject) -> Subject:
+    """Returns a function that passes no gradient on, but that of one number more."""
 
     def forward(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         return (*plain.forward(*arrays[:-1]), arrays[-1].copy())

@@ -21,7 +21,11 @@ def normal(*shape: int) -> Any:
 
 @dataclass(frozen=True)
 class Pair:
-    """A forward with a right and a wrong vjp; Any: plain NumPy functions of every signature."""
+    """A forward with a right and a wrong vjp; Any: plain NumPy functions of every signature.
+
+    Attributes:
+        apart: checks whose findings are of the forward, and no verdict on the vjp.
+    """
 
     name: str
     forward: Any
@@ -29,6 +33,7 @@ class Pair:
     right: Any = None
     wrong: Any = None
     options: dict[str, Any] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
 
 
 def unary(rule: Callable[..., Any]) -> Any:
@@ -136,4 +141,65 @@ LAST_FORWARD = [
             lambda i, o, c, s: (c[0] * np.abs(i[0].sum()) * s + (c[0] * i[0]).sum(),)),
     _global("the scalar of the last forward", (normal(4), 2.5), lambda x, a: x * a, lambda x, a: float(a),
             lambda i, o, c, a: (c[0] * a, (c[0] * i[0]).sum())),
+]  # fmt: skip
+
+
+# A forward that moves its input, beside a vjp that is right, or wrong, at the values given.
+
+
+def _then(change: Any, forward: Any = np.sin) -> Any:
+    def moving(x: Any) -> Any:
+        y = forward(x)
+        change(x)
+        return y
+
+    return moving
+
+
+def _sorted_in_place(x: Any) -> Any:
+    x.sort()
+    return x * np.arange(1.0, x.size + 1)
+
+
+def _sorted_vjp(x: Any, y: Any, dy: Any) -> Any:
+    g = np.empty_like(x)
+    g[np.argsort(x, kind="stable")] = dy * np.arange(1.0, x.size + 1)
+    return g
+
+
+def _centred_in_place(x: Any) -> Any:
+    if x.size:
+        x -= x.mean()
+    return x**2
+
+
+def _centred_vjp(factor: float) -> Any:
+    def rule(x: Any, y: Any, dy: Any) -> Any:
+        g = 2 * dy * (x - x.mean()) if x.size else 0 * x
+        return g - factor * g.mean() if x.size else g
+
+    return unary(rule)
+
+
+def _add_in_place(a: Any, b: Any) -> Any:
+    a *= b
+    return a + 0.0
+
+
+_cosine = unary(lambda x, y, dy: dy * np.cos(x))
+_MOVED = ("mutation", "sharing")
+MOVED_INPUTS = [
+    Pair("an input moved by a rounding", _then(lambda x: np.multiply(x, 1 + 2.0**-52, out=x)), (normal(3, 4),),
+         _cosine, unary(lambda x, y, dy: dy * np.cos(x) * 1.01), apart=_MOVED),
+    Pair("an input overwritten", _then(lambda x: x.fill(0.0)), (normal(5),), _cosine,
+         unary(lambda x, y, dy: dy * np.cos(x) * np.where(np.arange(x.size) == 1, 2.0, 1.0)), apart=_MOVED),
+    Pair("an input whose first element is moved", _then(lambda x: x.flat.__setitem__(slice(0, 1), 3.0)), (normal(4),),
+         _cosine, unary(lambda x, y, dy: dy * np.cos(np.where(np.arange(x.size) == 0, 3.0, x))), apart=_MOVED),
+    Pair("a sine in place", lambda x: np.sin(x, out=x), (normal(3, 4),), _cosine,
+         unary(lambda x, y, dy: dy * np.cos(y)), apart=_MOVED),
+    Pair("sorted in place", _sorted_in_place, (normal(6),), unary(_sorted_vjp),
+         unary(lambda x, y, dy: dy * np.arange(1.0, x.size + 1)), apart=_MOVED),
+    Pair("centred in place", _centred_in_place, (normal(5),), _centred_vjp(1.0), _centred_vjp(0.0), apart=_MOVED),
+    Pair("the first of two moved", _add_in_place, (normal(4), normal(4)), _product,
+         lambda i, o, c: (c[0] * i[1], c[0] * o[0]), apart=_MOVED),
 ]  # fmt: skip

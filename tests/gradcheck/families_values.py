@@ -208,3 +208,55 @@ DECLARED = [
          lambda i, o, c: (np.linalg.solve(i[0], c[0]) @ o[0].T, np.linalg.solve(i[0], c[0])),
          {"domain": [domain.positive_definite, None]}),
 ]  # fmt: skip
+
+
+# Elements far below the largest one, which its rounding may lose, but need not.
+
+
+def _small_times(factor: float, slope: Any) -> Any:
+    """Gives the vjp of an elementwise function, with a factor where the slope is less than a 1e13th of the largest."""
+
+    def rule(x: Any, y: Any, dy: Any) -> Any:
+        g = dy * slope(x)
+        return np.where(np.abs(g) < 1e-13 * np.max(np.abs(g), initial=0.0), factor * g, g)
+
+    return unary(rule)
+
+
+def _by_sums(slope: Any) -> Any:
+    """Adds all elements up and takes their differences, which loses what is small beside those before."""
+    return unary(lambda x, y, dy: np.diff(np.cumsum(dy * slope(x)), prepend=0.0))
+
+
+def _beside(constant: float) -> Any:
+    return unary(lambda x, y, dy: (dy * np.exp(x) + constant) - constant)
+
+
+_WEIGHTS = np.array([1e20, 1.0, 1e-3])
+_GROWING = np.array([40.0, -1.0, 0.5, 38.0])
+
+
+def _weighted(x: Any) -> Any:
+    return _WEIGHTS[: x.size] * np.sin(x)
+
+
+def _weighted_slope(x: Any) -> Any:
+    return _WEIGHTS[: x.size] * np.cos(x)
+
+
+def _third(x: Any) -> Any:
+    return 3.0 * x * x
+
+
+_AT_GIVEN = {"vary": ["values"]}
+FAR_BELOW = [
+    Pair("weights of 1e20 and less", _weighted, (normal(3),), _small_times(1.0, _weighted_slope),
+         _small_times(1.5, _weighted_slope), _AT_GIVEN),
+    Pair("exponentials of 40 and of -1", np.exp, (_GROWING,), _small_times(1.0, np.exp), _small_times(-1.0, np.exp)),
+    Pair("cubes of 1e7 and of 1", _cube, (np.array([1e7, 1.0, -2.0]),), _small_times(1.0, _third),
+         _small_times(1.05, _third)),
+    Pair("exponentials by sums", np.exp, (_GROWING,), _by_sums(np.exp), None),
+    Pair("weights of 1e20 by sums", _weighted, (normal(3),), _by_sums(_weighted_slope), None, _AT_GIVEN),
+    Pair("exponentials beside a constant", np.exp, (_GROWING,), _beside(1e15), None, {"vary": False}),
+    Pair("exponentials beside a larger constant", np.exp, (_GROWING,), _beside(1e17), None, {"vary": False}),
+]  # fmt: skip

@@ -27,6 +27,24 @@ def test_a_forward_that_changes_its_input_by_a_millionth_is_found() -> None:
     assert "forward: expected to leave input 'x' as it was, got" in found(forward, cosine)["mutation"]
 
 
+def test_beside_a_forward_that_moves_its_input_vjp_is_judged_at_the_values_given() -> None:
+    def forward(x: Any) -> Any:
+        y = np.sin(x)
+        x.sort(axis=1)
+        return y
+
+    assert set(found(forward, cosine)) == {"mutation"}
+    assert set(found(forward, lambda i, o, c: (c[0] * np.cos(np.sort(i[0], axis=1)),))) >= {"mutation", "vjp value"}
+
+
+def test_where_the_output_lies_in_the_moved_input_vjp_gets_both() -> None:
+    def forward(x: Any) -> Any:
+        return np.sin(x, out=x)
+
+    assert set(found(forward, cosine)) == {"mutation", "sharing"}
+    assert "vjp value" in found(forward, lambda i, o, c: (c[0] * np.cos(o[0]),))
+
+
 @pytest.mark.parametrize(("position", "role"), [(0, "input 'x'"), (1, "output 0"), (2, "cotangent 0")])
 def test_a_vjp_that_changes_an_argument_is_found(position: int, role: str) -> None:
     def vjp(*arguments: Any) -> Any:
