@@ -137,10 +137,12 @@ def chain(opdef: OpDef) -> Iterator[OpDef]:
         order += 1
 
 
-def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = BUDGETS["default"]) -> VerifyReport:
+def examine(
+    opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int | None = None, level: Level = "default"
+) -> VerifyReport:
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
-    session = Session(opdef, [], 0, budget)
+    session = Session(opdef, [], 0, budget or BUDGETS[level], level=level)
     _examine_all([session], samples)
     return _report([session], start)
 
