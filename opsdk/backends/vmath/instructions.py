@@ -16,16 +16,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from opsdk.backends.vmath.jit import njit
+from opsdk.backends.vmath.jit import inner
 
 _CONTRACT = ("contract",)  # a·b + c may become one fused instruction: less work and less error, where a·b is not exact
 
 # Every option is set, since what is not set is taken from the kernel that is compiled first, such as its fastmath=True.
-# Without no_cfunc_wrapper Numba compiles an entry for C with each of them, which nobody calls.
-_OPTIONS = {"forceinline": True, "error_model": "numpy", "boundscheck": False, "no_cfunc_wrapper": True}
-inline = njit(**_OPTIONS, fastmath={"contract"})
+inline = inner(fastmath={"contract"})
 # For sums that are exact only if every product and sum is rounded by itself
-inline_exact = njit(**_OPTIONS, fastmath=False)
+inline_exact = inner(fastmath=False)
 
 UPPER_HALF = (-0x1000, -0x8000000)  # keeps the upper half of a mantissa
 _INTEGERS = {types.float32: types.int32, types.float64: types.int64}

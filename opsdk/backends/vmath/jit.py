@@ -13,6 +13,16 @@ import numba
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
+# Of functions that are compiled into kernels: Numba would make entries for Python and for C with each of them, which
+# take a quarter of the time and which nobody calls.
+INLINE: dict[str, Any] = {
+    "forceinline": True,
+    "error_model": "numpy",
+    "boundscheck": False,
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+}
+
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:  # Any: Numba's options and dispatchers
     """Returns `numba.njit`'s decorator, which makes a function one that Numba's compiler calls."""
@@ -22,6 +32,21 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:  # Any: Numba's
         return CPUDispatcher(function, targetoptions={"nopython": True, **options}) if made is function else made
 
     return compiled
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
+    """A function that kernels alone call: it has no entry for Python."""
+
+    def add_overload(self, compiled: Any) -> None:  # Any, in both: Numba's results, arguments of any kind
+        self.overloads[tuple(compiled.signature.args)] = compiled
+
+    def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__}: expected to be called in a kernel, got a call from Python")
+
+
+def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:  # Any: Numba's options and dispatchers
+    """Returns the decorator of what is inlined into kernels, with Numba's options beside those of all such functions."""
+    return lambda function: _Inner(function, targetoptions={"nopython": True, **INLINE, **options})
 
 
 @contextmanager

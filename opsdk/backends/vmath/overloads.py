@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import overload
 
 from opsdk.backends.vmath.draws import bodies, is_whole
-from opsdk.backends.vmath.jit import njit
+from opsdk.backends.vmath.jit import INLINE, inner
 from opsdk.backends.vmath.table import numba_functions
 from opsdk.core.once import once
 from opsdk.expr import vmath
@@ -20,14 +20,8 @@ from opsdk.expr.primitives.table import PRIMITIVES
 
 # Any, throughout: Numba's types and dispatchers, which have no annotations.
 
-_OPTIONS = {
-    "forceinline": True,
-    "error_model": "numpy",
-    "boundscheck": False,
-    "fastmath": False,
-    "no_cfunc_wrapper": True,  # compiled with every one of them, and called by nobody
-}
-_inline = njit(**_OPTIONS)
+_OPTIONS = {**INLINE, "fastmath": False}
+_inline = inner(fastmath=False)
 _AS_IT_IS = _inline(lambda operand: operand)
 # Of an operand of an elementwise call: its shape, it as a line of the elements of a broadcast shape, one of these.
 _ARRAY = (

@@ -2,6 +2,7 @@ import subprocess
 import sys
 import threading
 
+import numba
 import numpy as np
 import pytest
 
@@ -49,7 +50,13 @@ def test_a_changed_table_changes_no_other():
 def test_operators_have_their_functions_too(name, operands, expected):
     for dtype in (np.float32, np.float64):
         given = tuple(a if isinstance(a, bool) else dtype(a) for a in operands)
-        assert numba_functions(np.dtype(dtype))[name](*given) == expected
+        function = numba_functions(np.dtype(dtype))[name]
+        assert numba.njit(lambda *numbers: function(*numbers))(*given) == expected  # noqa: B023
+
+
+def test_a_function_of_kernels_has_no_entry_for_python():
+    with pytest.raises(TypeError, match=r"expected to be called in a kernel, got a call from Python"):
+        numba_functions(np.dtype("float64"))["exp"](1.0)
 
 
 def run_fresh(script):
@@ -83,5 +90,5 @@ def test_a_kernel_with_fastmath_that_comes_first_does_not_spoil_exact_sums():
         "loop(x, y, z)\n"
         "wanted = np.power(x.astype(np.longdouble), y.astype(np.longdouble))\n"
         "assert np.max(np.abs(z - wanted) / np.spacing(z)) < 2, np.max(np.abs(z - wanted) / np.spacing(z))\n"
-        "assert np.isnan(pow(np.float64(-1.5), np.float64(0.5))) and np.isinf(exp(np.float64(1e4)))\n"
+        "assert numba.njit(lambda: np.isnan(pow(-1.5, 0.5)) and np.isinf(exp(1e4)))()\n"
     )
