@@ -16,6 +16,7 @@ from opsdk.verify.level import Level
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 SCHEMA = 1
+LEFT = "leaves it as the memory was"  # what a kernel does with an element that it never writes
 # The parts of a finding in the order of a document: what it is about, what is wrong, what to do.
 _FINDING = (
     *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),

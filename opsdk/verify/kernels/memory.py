@@ -29,6 +29,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies
 from opsdk.verify.kernels.agreement import LAST
+from opsdk.verify.report import LEFT
 from opsdk.verify.session import Case
 
 _COMPILED = "compiled it reads or overwrites what lies there"
@@ -101,9 +102,9 @@ def _tell_left(case: Case, name: str, where: np.ndarray) -> None:
     case.find(
         f"value.{name}",
         f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
+        f"{name}{list(index) if index else ''}: this kernel {LEFT}, expected a value",
         index=index,
-        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else "elements that no loop of it writes",
     )
 
 
