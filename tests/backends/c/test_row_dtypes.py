@@ -142,7 +142,9 @@ def test_verify_tries_each_declared_dtype_of_a_gradient():
 
 
 def test_an_integer_residual_has_the_dtype_that_the_infer_rule_gives_it():
-    op = opsdk.op("t::put(Tensor x) -> Tensor y, residuals (Tensor<int> order)")(lambda x: (x[[2, 0, 1]], np.array([2, 0, 1])))
+    op = opsdk.op("t::put(Tensor x) -> Tensor y, residuals (Tensor<int> order)")(
+        lambda x: (x[[2, 0, 1]], np.array([2, 0, 1]))
+    )
     op.infer(lambda x: (x, opsdk.TensorSpec(x.shape, "int64")))
 
     @op.backward
