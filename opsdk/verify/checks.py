@@ -15,7 +15,7 @@ from itertools import pairwise, zip_longest
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.report import LEFT, Finding, Row, Verdict, is_reference, kind_of
+from opsdk.verify.report import UNWRITTEN, Finding, Row, Verdict, is_reference, kind_of
 from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
@@ -29,6 +29,7 @@ CHECKS = (
     "infer",
     "value",
     "repeats",
+    "refuses",
     "linear",
     "accuracy",
     "layout",
@@ -49,7 +50,7 @@ WATCHED = ("bounds", "undefined", "race")  # what kernels that watch themselves 
 
 # A fault before those that may follow from it.
 _GRAVITY = (
-    *("compile", "bounds", "undefined", "race", "runs", "mutation", "alias", "repeats", "infer"),
+    *("compile", "bounds", "undefined", "race", "runs", "mutation", "alias", "repeats", "infer", "refuses"),
     *("accuracy", "value", "layout"),
     *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
@@ -129,14 +130,18 @@ def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
 
     What the memory held there fits any pattern, and is never the fault.
     """
-    left = {(_kernel_of(f), _about(f)) for f in session.settled if LEFT in f.message}
+    left = {(_kernel_of(f), _about(f)) for f in session.settled if _is_unwritten(f)}
     for finding in session.settled:
         if (_kernel_of(finding), _about(finding)) in left and kind_of(finding.check) != "value":
             yield finding.id
     for cause, name in () if gradients is None else _with_inputs(session, gradients):
-        if LEFT in cause.message:
+        if _is_unwritten(cause):
             key = _kernel_of(cause), name
             yield from (finding.id for finding in session.settled if (_kernel_of(finding), finding.input) == key)
+
+
+def _is_unwritten(finding: Finding) -> bool:
+    return any(text in finding.message for text in UNWRITTEN)
 
 
 def _about(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from opsdk.define.op import REGISTRY
 from opsdk.verify.kernels.launch import launch
 from tests.contracts.tree import REPOSITORY
 from tests.examples.references import EXAMPLES, FOLDER
+from tests.thorough import assert_proven_thoroughly
 
 pytest.importorskip("numba")
 LANGUAGES = ["c (cpu, float32)", "c (cpu, float64)", "numba (cpu, *)", "numba (cuda, *)", "numpy (cpu, *)"]
@@ -86,20 +87,15 @@ def test_the_short_form_gives_what_a_plain_loop_gives(example, module, rng):
         np.testing.assert_allclose(tensor.grad.numpy(), wanted, rtol=0, atol=1e-8)
 
 
-@pytest.mark.slow  # every row at full budget; a plain loop holds each with every run
-def test_verify_finds_nothing_in_any_row_on_the_cpu(op):
-    report = opsdk.verify(op)
-    assert (report.verdict, report.findings) == ("pass", ())
-    judged = {row.row for row in report.rows if row.verdict == "pass"}
-    assert {"cpu,float32,c", "cpu,float64,c", "cpu,float32,numba", "cpu,float64,numpy"} <= judged
-    assert report.coverage.inconclusive == ()
+@pytest.mark.slow  # every kernel, also as it watches itself; a plain loop holds each with every run
+def test_a_thorough_proof_passes_and_leaves_nothing_out(op):
+    assert_proven_thoroughly(op)
 
 
 @pytest.mark.slow  # the same, of the expressions
-def test_verify_finds_nothing_in_the_short_form(example, module):
+def test_a_thorough_proof_of_the_short_form_passes_and_leaves_nothing_out(example, module):
     if example.short:
-        report = opsdk.verify(getattr(module, f"{example.name}_expression"))
-        assert (report.verdict, report.findings) == ("pass", ())
+        assert_proven_thoroughly(getattr(module, f"{example.name}_expression"))
 
 
 def test_integers_go_to_a_row_that_takes_them(example, op):

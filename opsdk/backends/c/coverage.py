@@ -23,6 +23,7 @@ from opsdk.backends.c.source import line_directive
 from opsdk.backends.call.lines import Spot
 from opsdk.core.errors import CompileError, OpsdkError
 from opsdk.core.lazy import slow
+from opsdk.core.origin import shorten
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
@@ -114,13 +115,33 @@ def _read(job: Job, folder: Path) -> dict[Spot, bool]:
             if Path(file["file"]).parent == _OWN:  # the header is no author's
                 continue
             entered = {each["name"] for each in file["functions"] if each["execution_count"]} - {_DUMP}
-            for line in file["lines"]:
-                if line.get("function_name") in entered:
-                    at = Spot(file["file"], line["line_number"])
-                    counts[at] = max(counts.get(at, 0), line["count"])
+            lines = [line for line in file["lines"] if line.get("function_name") in entered]
+            _check_fits(job, file["file"], max((line["line_number"] for line in lines), default=0))
+            for line in lines:
+                at = Spot(file["file"], line["line_number"])
+                counts[at] = max(counts.get(at, 0), line["count"])
     if not counts:
         said = (done.stderr.strip() or "none").splitlines()[-1]
         raise CompileError(
             f"{job.subject}: expected counts of lines that {_READER} can read, got {said}; use gcc and its own"
         )
     return {at: count > 0 for at, count in sorted(counts.items())}
+
+
+def _check_fits(job: Job, file: str, last: int) -> None:
+    """Checks that a file has the lines that were counted.
+
+    Raises:
+        CompileError: it has fewer, as where `#line` names what the code was generated from.
+    """
+    if file == job.source.file:
+        count = job.source.line - 1 + len(job.source.text.splitlines())
+    elif Path(file).is_file():
+        count = len(Path(file).read_text(encoding="utf-8", errors="replace").splitlines())
+    else:
+        return
+    if last > count:
+        raise CompileError(
+            f"{job.subject}: expected counts of the {count} lines of {shorten(file)}, got one of line {last}; take out "
+            "what numbers lines otherwise, such as #line"
+        )

@@ -19,7 +19,7 @@ from opsdk.backends.c.job import Job
 from opsdk.backends.c.library import library_of
 from opsdk.backends.c.recording import recorded
 from opsdk.backends.c.reports import faults_of
-from opsdk.backends.c.signature import parameters, size_symbols
+from opsdk.backends.c.signature import MESSAGE, parameters, size_symbols
 from opsdk.backends.c.source import HEADER
 from opsdk.backends.cache.store import cached, cached_bytes
 from opsdk.backends.call.language import Fault, NotWatchedError
@@ -57,14 +57,15 @@ def sanitized(opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any],
     job = Job.of(opdef, kernel)
     numbers: list[int] = []
     written: list[bytes] = []
-    functions: dict[str, int] = {}
+    # All that there are, so that the program is one whichever are called: a check watches its calls in several parts.
+    functions = {name: i for i, name in enumerate(name for name in job.functions if name != MESSAGE)}
     for number, (inputs, attrs) in enumerate(calls):
         try:
             made = recorded(opdef, kernel, inputs, attrs)
         except OpsdkError:  # it refuses the call, which is told where it runs
             continue
         for name, arguments in made:
-            written.append(pack("<q", functions.setdefault(name, len(functions))) + arguments)
+            written.append(pack("<q", functions[name]) + arguments)
             numbers.append(number)
     if not written:
         return

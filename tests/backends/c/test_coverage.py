@@ -34,11 +34,21 @@ DEFINE(double, f64)
 
 
 @pytest.fixture
-def clipped(tmp_path):
-    (tmp_path / "f.c").write_text(SOURCE)
-    op = opsdk.op(name="f", namespace="planted")(lambda x: np.minimum(x, 100))
-    op.kernel("cpu", language="c", dtype=("float32", "float64"), source=str(tmp_path / "f.c"))
-    return op.opdef
+def define_from(tmp_path):
+    """Defines an op with a C kernel from the text of a file."""
+
+    def define(text, *dtypes):
+        (tmp_path / "f.c").write_text(text)
+        op = opsdk.op(name="f", namespace="planted")(lambda x: np.minimum(x, 100))
+        op.kernel("cpu", language="c", dtype=dtypes or "float64", source=str(tmp_path / "f.c"))
+        return op.opdef
+
+    return define
+
+
+@pytest.fixture
+def clipped(define_from):
+    return define_from(SOURCE, "float32", "float64")
 
 
 def lines(opdef, *inputs):
@@ -74,3 +84,10 @@ def test_counts_that_cannot_be_read_are_said(clipped, monkeypatch):
         CompileError, match="expected counts of lines that true can read, got none; use gcc and its own"
     ):
         lines(clipped, [1.0])
+
+
+def test_counts_of_lines_that_the_source_does_not_have_are_said(define_from):
+    op = define_from("#line 500\nint32_t f_f64(const DLTensor *x, DLTensor *y) {\n  return 0;\n}\n")
+    told = r"expected counts of the 4 lines of .*f\.c, got one of line 50[012]; take out what numbers lines otherwise"
+    with pytest.raises(CompileError, match=told):
+        lines(op, [1.0])

@@ -143,6 +143,17 @@ def test_a_program_that_dies_is_not_taken_for_one_that_found_nothing(monkeypatch
         faults(nothing(), ([np.ones(2)], {}))
 
 
+def test_one_program_serves_calls_of_every_function_of_a_source(monkeypatch):
+    built = []
+    monkeypatch.setattr(sanitized, "_missing", lambda compiler, flags: b"")
+    monkeypatch.setattr(sanitized, "_built", lambda job, sources, watch, path: built.append(path.write_bytes(b"")))
+    monkeypatch.setattr(sanitized, "_run", lambda *_: ("opsdk: end\n", 0))
+    source = "void two_{0}(const DLTensor *x, DLTensor *y) {{ }}\n"
+    made = op("two(Tensor x) -> Tensor y", source.format("f32") + source.format("f64"))
+    assert faults(made, ([np.ones(2)], {})) == faults(made, ([np.ones(2, np.float32)], {})) == []
+    assert len(built) == 1
+
+
 def test_a_program_that_cannot_be_run_says_so():
     with pytest.raises(NotWatchedError, match="the program does not run, "):
         sanitized._run(b"no program", b"")

@@ -1,6 +1,16 @@
-from tests.contrib_ops.proof import assert_proven, proven
+import pytest
+
+from tests.contrib_ops.proof import assert_proven, proven, proven_thoroughly
+from tests.thorough import assert_proven_thoroughly
+
+pytest.importorskip("numba")
 
 
 @proven("implicit")
 def test_verify_passes(op):
     assert_proven(op)
+
+
+@proven_thoroughly("implicit")
+def test_a_thorough_proof_passes_and_leaves_nothing_out(op):
+    assert_proven_thoroughly(op)
