@@ -226,7 +226,7 @@ def test_a_thread_of_a_kernel_that_leaves_its_arrays_is_told_and_goes_on():
     assert found.outside.at == "<C source of t::f>:10"
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # a process that compiles and ends; test_guarded.py has one that compiles nothing
 def test_a_kernel_that_ends_the_process_far_from_its_arrays_is_named_before(tmp_path):
     (tmp_path / "far.py").write_text(
         'import opsdk\n@opsdk.op("far::f(Tensor x) -> Tensor y")\ndef f(x): return 2 * x\n'
