@@ -18,8 +18,8 @@ from benchmarks.kernel_mutation.edit import Mutant
 from benchmarks.kernel_mutation.units import EXAMPLES, REPOSITORY, Unit
 
 # What is tried of kernels in each language, until something is found; the simulator runs a thread after the other, and
-# no check beyond the first looks at kernels there.
-STAGES = {"c": ("values", "check"), "numba": ("python", "values", "check"), "cuda": ("values",)}
+# no checks but these look at kernels there.
+STAGES = {"c": ("values", "check"), "numba": ("python", "values", "check"), "cuda": ("values", "blocks")}
 FIRST_LIMIT = 600.0  # seconds for kernels as they are, which tell how long edited ones may take
 AT_LEAST, TIMES = 60.0, 5.0  # of a machine that others use too; what a compiler takes is in both
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -121,9 +122,17 @@ def _place(kernel: Kernel) -> tuple[Path, str]:
 
 
 def _headers(path: Path) -> list[Path]:
-    """Returns the headers beside a C file that it includes."""
-    text = path.read_text(encoding="utf-8")
-    return [header for header in sorted(path.parent.glob("*.h")) if f'#include "{header.name}"' in text]
+    """Returns the headers of its author's that a C file includes, directly or not, each once."""
+    found: dict[Path, None] = {}
+    waiting = [path]
+    while waiting:
+        here = waiting.pop()
+        for name in re.findall(r'^#include "(.*)"', here.read_text(encoding="utf-8"), re.MULTILINE):
+            header = (here.parent / name).resolve()
+            if header not in found:
+                found[header] = None
+                waiting.append(header)
+    return list(found)
 
 
 def c_names(text: str) -> list[str]:

@@ -27,6 +27,7 @@ from opsdk.ship.targets.target import resolve
 from opsdk.verify import run
 from opsdk.verify.inputs.sampling import calls_of
 from opsdk.verify.kernels.rows import check_rows
+from opsdk.verify.kernels.threads import check_blocks
 from opsdk.verify.session import Case, Session
 from tests.contrib_ops import planted
 
@@ -34,12 +35,17 @@ MOST = 1000  # characters of a message
 ROWS = {"c": ("c",), "numba": ("cpu,numba",), "cuda": ("cuda",)}
 
 
-def values(op: Op, rows: tuple[str, ...]) -> None:
+def values(op: Op, rows: tuple[str, ...], check: Callable[[Session], None] = check_rows) -> None:
     """Runs the kernels of an op and of its gradient ops and compares them, which is what `verify` does first."""
     for opdef in reversed(list(run.chain(op.opdef))):
         session = Session(opdef, calls_of(opdef, None, 0), 0, 0, rows)  # without a derivative
         with run._unused(opdef), run._whole(session), np.errstate(all="ignore"):
-            check_rows(session)
+            check(session)
+
+
+def blocks(op: Op, rows: tuple[str, ...]) -> None:
+    """Runs CUDA kernels on more than a block has threads for."""
+    values(op, rows, check_blocks)
 
 
 def whole(op: Op, rows: tuple[str, ...]) -> None:
@@ -56,6 +62,7 @@ def thorough(op: Op, rows: tuple[str, ...]) -> None:
 STAGES: dict[str, tuple[bool, Callable[[Op, tuple[str, ...]], None]]] = {
     "python": (True, values),
     "values": (False, values),
+    "blocks": (False, blocks),
     "check": (False, whole),
     "thorough": (False, thorough),
 }

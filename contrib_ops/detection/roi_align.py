@@ -137,6 +137,8 @@ def roi_align_samples(rng):
     yield opsdk.Sample(images, boxes(4, 2, 5, 6), output_size=[3, 2], aligned=True, reason="partly outside")
     yield opsdk.Sample(images, boxes(4, 2, 40, 60), output_size=[2, 2], sampling_ratio=3, reason="sparse samples")
     yield opsdk.Sample(images[:, :, :1, :1], boxes(2, 2, 1, 1), output_size=[2, 2], reason="images of one pixel")
+    edges = np.array([[0.0, -2, 4, 0, 6], [1, 5, -2, 7, 0]])  # whose middles are at -1 and 5, and at 6 and -1
+    yield opsdk.Sample(images, edges, output_size=1, sampling_ratio=1, reason="one sample, at the far edges of pixels")
     yield opsdk.Sample(images, inside[:0], output_size=[2, 2], reason="no boxes")
     yield opsdk.Sample(images[:0], inside[:0], output_size=[2, 2], reason="no images")
 

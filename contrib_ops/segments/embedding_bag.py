@@ -234,6 +234,8 @@ def embedding_bag_samples(rng):
     many = np.append(np.ones(66, int), rng.integers(0, 5, 66))
     for mode in MODES:
         yield opsdk.Sample(wide, many, np.array([0, 131]), mode=mode, reason=f"{mode}, a bag of 131 rows, 66 times one")
+    block = rng.normal(size=(3, 128))
+    yield opsdk.Sample(block, many % 3, np.array([0, 131]), mode="sum", reason="131 rows of a block of columns")
     yield opsdk.Sample(weight, input[:0], np.zeros(2, int), reason="empty bags only")
     yield opsdk.Sample(weight, input[:0], ragged[:0], mode="sum", reason="no bags")
     yield opsdk.Sample(np.zeros((7, 0)), input, ragged, mode="sum", reason="rows of nothing")
@@ -253,6 +255,8 @@ def bags_to_table_samples(rng):
     wide, arriving, many = rng.normal(size=(7, 67)), rng.normal(size=(4, 67)), np.append(np.ones(66, int), input)
     for mode in MODES:
         yield opsdk.Sample(wide, many, offsets, arriving, mode=mode, reason=f"{mode}, wide rows, one of them 68 times")
+    often, short = np.append(np.ones(4000, int), 0), weight.astype(np.float32).astype(float)  # float64 adds it exactly
+    yield opsdk.Sample(short[:2], often, offsets[:1], short[2:3], mode="sum", reason="more terms than float32 adds up")
 
 
 @bag_products.samples

@@ -1,6 +1,8 @@
 /* Where the blocks of neighbours in x lie that advanced_index takes, and to which its gradient adds. */
 #include <stdlib.h>
 
+#include "../segments/integers.h"
+
 enum { AXES = 64, NO_MEMORY = 1 };
 
 /* Two offsets in x make the place of a block: of the axes with positions, and of the whole ones before the last. */
@@ -10,17 +12,6 @@ typedef struct {
 } Places;
 
 const char *opsdk_message(int32_t status) { return status == NO_MEMORY ? "there is no memory for the offsets" : 0; }
-
-/* Element i of any integers. */
-static int64_t integer(const DLTensor *x, int64_t i) {
-  const int is_signed = x->dtype.code == kDLInt;
-  switch (x->dtype.bits) {
-    case 8: return is_signed ? OPSDK_DATA(const int8_t, x)[i] : OPSDK_DATA(const uint8_t, x)[i];
-    case 16: return is_signed ? OPSDK_DATA(const int16_t, x)[i] : OPSDK_DATA(const uint16_t, x)[i];
-    case 32: return is_signed ? OPSDK_DATA(const int32_t, x)[i] : (int64_t)OPSDK_DATA(const uint32_t, x)[i];
-    default: return OPSDK_DATA(const int64_t, x)[i];
-  }
-}
 
 static int64_t position_of(const DLTensor *index, int64_t i, int64_t size) {
   const int64_t at = integer(index, i);

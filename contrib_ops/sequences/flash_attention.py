@@ -185,6 +185,8 @@ def flash_attention_samples(rng):
     yield opsdk.Sample(*of((3, 2), (4, 2), (4, 2)), np.array([[True], [False], [True]]), reason="a mask of queries")
     heads = rng.random((2, 1, 1, 4)) < 0.6
     yield opsdk.Sample(*of(*[(2, 3, n, 2) for n in (3, 4, 4)]), heads, reason="a mask for all heads of a batch")
+    each = rng.random((2, 3, 1, 4)) < 0.6
+    yield opsdk.Sample(*of(*[(2, 3, n, 2) for n in (2, 4, 4)]), each, reason="a mask for each head")
     q, k, v = of((2, 3), (BLOCK + 3, 3), (BLOCK + 3, 1))
     k[BLOCK] = 2 * q[0]
     yield opsdk.Sample(q, k, v, reason="two blocks of keys, with the greatest score in the second")

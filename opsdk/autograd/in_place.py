@@ -14,6 +14,8 @@ from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.ops import functions
 from opsdk.ops.elementwise import scale
+from opsdk.ops.index_put import index_put_
+from opsdk.ops.indexing import encode_index, getitem
 from opsdk.ops.numpy_protocol import values_of
 from opsdk.ops.windows import copy_
 
@@ -117,20 +119,36 @@ class InPlaceMethods(TensorState):
             InPlaceError: as of `check_in_place`.
         """
         check_in_place(self, "copy_")
-        dtype = self._array.dtype
-        if not isinstance(value, TensorState):
-            value = fitted(as_numbers(value, "copy_"), dtype, "copy_", remedy=CAST)
-        elif value._array.dtype != dtype:
-            if not np.can_cast(value._array.dtype, dtype, "same_kind"):
-                raise DTypeError(f"copy_: value expected a dtype that {dtype} holds, got {value._array.dtype}; {CAST}")
-            value = functions.cast(value, dtype)
-        copied: Self = copy_(self, value)
+        copied: Self = copy_(self, self._held(value, "copy_"))
         return copied
 
+    def _held(self, value: Any, subject: str) -> Any:
+        """Returns values in the dtype of the tensor, as far as that holds all of their kind."""
+        dtype = self._array.dtype
+        if not isinstance(value, TensorState):
+            return fitted(as_numbers(value, subject), dtype, subject, remedy=CAST)
+        if value._array.dtype == dtype:
+            return value
+        if not np.can_cast(value._array.dtype, dtype, "same_kind"):
+            raise DTypeError(f"{subject}: value expected a dtype that {dtype} holds, got {value._array.dtype}; {CAST}")
+        return functions.cast(value, dtype)
+
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Copies values into the elements at a basic index: `x[index].copy_(value)`."""
+        """Copies values, as `copy_` takes them, into the elements at an index of any kind.
+
+        Raises:
+            ShapeError: the value does not broadcast to the elements.
+            DTypeError: the tensor's dtype does not hold it, or an array of the index holds floats.
+            IndexError: a position lies outside.
+            InPlaceError: as of `check_in_place`.
+        """
         check_in_place(self, "x[index] = value")
-        self[index].copy_(value)  # type: ignore[index]  # tensors have it
+        code, arrays = encode_index(index)
+        value = self._held(value, "x[index] = value")
+        if arrays:
+            index_put_(self, arrays, value, index=code)
+        else:
+            copy_(getitem(self, index=code), value)
 
     def fill_(self: Self, value: float) -> Self:
         """Sets every element to one number, in place; returns the tensor.

@@ -222,7 +222,7 @@ class OpRegistry(Generic[H]):
 
     # Any: all entries, and what may be redefined or given a kernel.
     def _state(self) -> Any:
-        rows = [(handle, handle.opdef, tuple(handle.opdef.kernels)) for handle in self]
+        rows = [(handle, handle.opdef, handle.opdef.kernels.rows) for handle in self._entries.values()]
         return self._entries, rows, [(table, dict(table)) for table in self._beside]
 
     def _put_back(self, state: Any) -> None:
@@ -233,7 +233,7 @@ class OpRegistry(Generic[H]):
         for handle, opdef, rows in before:
             if handle.opdef is not opdef:
                 handle.opdef = opdef
-            if tuple(opdef.kernels) != rows:
+            if opdef.kernels.rows is not rows:
                 opdef.kernels.restore(rows)
 
 

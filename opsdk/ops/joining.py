@@ -1,8 +1,7 @@
-"""Ops between one array and several: concat, split, stack, slicing and gather."""
+"""Ops between one array and several: concat, split, stack and gather."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
@@ -18,6 +17,7 @@ from opsdk.define.sample import Sample
 from opsdk.expr.exact import check_mixed
 from opsdk.ops.complex import real_part
 from opsdk.ops.creation import fill_any_like
+from opsdk.ops.indexing import encode_index, getitem
 from opsdk.ops.shape import cast
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -115,124 +115,6 @@ def _splits(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x[0], sections=[3], reason="one piece")
 
 
-@op("opsdk::getitem(Tensor(a) x, *, int[] index) -> Tensor(a) out")
-def getitem(x: np.ndarray, *, index: Sequence[int]) -> np.ndarray:
-    """x[index], where the index is basic: integers, slices, `...` and None; written as `encode_index` writes it."""
-    entries = decode_index(index)
-    return x[entries if Ellipsis in entries else (*entries, ...)]  # with an ellipsis one element is an array, too
-
-
-@getitem.infer
-def _getitem(x: TensorSpec, index: Sequence[int]) -> TensorSpec:
-    probe = np.broadcast_to(np.empty((), np.bool_), [1 if dim is None else dim for dim in x.shape])
-    entries = decode_index(index)
-    if None in x.shape:
-        return TensorSpec(_open_dims(x, entries), x.dtype)
-    return TensorSpec(probe[entries].shape, x.dtype)
-
-
-def _open_dims(x: TensorSpec, entries: tuple[Any, ...]) -> list[int | None]:
-    """Follows an index through a shape with unknown sizes: a full slice keeps them, another slice hides the size."""
-    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis)
-    full: list[Any] = []
-    for entry in entries if Ellipsis in entries else (*entries, Ellipsis):
-        full += [slice(None)] * (x.ndim - used) if entry is Ellipsis else [entry]
-    dims: list[int | None] = []
-    axis = 0
-    for entry in full:
-        if entry is None:
-            dims.append(1)
-            continue
-        if isinstance(entry, slice):
-            size = x.shape[axis]
-            if entry != slice(None):
-                size = None if size is None else len(range(*entry.indices(size)))
-            dims.append(size)
-        axis += 1
-    return dims
-
-
-@getitem.backward(complex=True)
-def getitem_grad(x_spec: Any, dout: np.ndarray, index: Sequence[int]) -> np.ndarray:
-    """Zeros, with the cotangent where it was taken from."""
-    dx = np.zeros(x_spec.shape, x_spec.dtype)
-    dx[decode_index(index)] = dout
-    return dx
-
-
-@getitem_grad.backward(composite=True, complex=True)
-def getitem_grad_grad(ddx: Any, index: Sequence[int]) -> Any:
-    """The same elements of what enters."""
-    return getitem(ddx, index=index)
-
-
-@getitem.samples
-def _getitem_samples(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.normal(size=(3, 4, 2))
-    yield Sample(x, index=encode_index(1), reason="an integer drops its axis")
-    yield Sample(x, index=encode_index((-1, ..., 0)), reason="from the end, with an ellipsis")
-    yield Sample(x, index=encode_index((slice(None, None, -2), slice(1, 3))), reason="negative step")
-    yield Sample(x, index=encode_index((None, slice(None), 2)), reason="a new axis")
-    yield Sample(x, index=encode_index(slice(2, 1)), reason="an empty slice")
-    yield Sample(x, index=encode_index(()), reason="everything")
-    yield Sample(x, index=encode_index((0, 1, 1)), reason="one element, 0-d")
-    yield Sample(np.zeros((0, 4)), index=encode_index(slice(1, None)), reason="empty")
-
-
-# An index as integers, four for each entry: what it is, and start, stop and step of a slice or the position. Calls that
-# differ in nothing but the numbers of an index are calls of one kind.
-_POSITION, _ELLIPSIS, _NEW_AXIS, _SLICE = -1, -2, -3, -16  # of a slice, less one bit for each bound that is given
-
-
-def encode_index(index: Any) -> list[int]:
-    """Returns a basic index as integers, the form in which it is an attribute.
-
-    Raises:
-        ShapeError: the index is neither an integer, a slice, `...`, None nor a tuple of them.
-        TypeError: a bound of a slice is no integer.
-    """
-    parts: list[int] = []
-    for entry in index if isinstance(index, tuple) else (index,):
-        if isinstance(entry, slice):
-            start, stop, step = entry.start, entry.stop, entry.step
-            given = (start is not None) + 2 * (stop is not None) + 4 * (step is not None)
-            parts += (_SLICE + given, *[0 if v is None else operator.index(v) for v in (start, stop, step)])
-        elif entry is Ellipsis:
-            parts += (_ELLIPSIS, 0, 0, 0)
-        elif entry is None:
-            parts += (_NEW_AXIS, 0, 0, 0)
-        elif isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-            parts += (_POSITION, int(entry), 0, 0)
-        else:
-            raise ShapeError(
-                f"indexing: expected integers, slices, '...' or None, got {type(entry).__name__}; "
-                "for a tensor of indices use opsdk.gather"
-            )
-    return parts
-
-
-def decode_index(parts: Sequence[int]) -> tuple[Any, ...]:
-    """Returns the index that `encode_index` wrote.
-
-    Raises:
-        ShapeError: it did not write this.
-    """
-    entries: list[Any] = []
-    for at in range(0, len(parts), 4):
-        kind, *bounds = parts[at : at + 4]
-        if len(bounds) < 3 or not (_SLICE <= kind < _SLICE + 8 or _NEW_AXIS <= kind <= _POSITION):
-            raise ShapeError(
-                f"op 'opsdk::getitem': index expected four integers for each entry, as x[...] writes them, "
-                f"got {list(parts)}; write x[...]"
-            )
-        if kind < _NEW_AXIS:
-            given = kind - _SLICE
-            entries.append(slice(*[bound if given & 1 << i else None for i, bound in enumerate(bounds)]))
-        else:
-            entries.append({_POSITION: bounds[0], _ELLIPSIS: Ellipsis, _NEW_AXIS: None}[kind])
-    return tuple(entries)
-
-
 @op("opsdk::gather(Tensor x, Tensor<int> index, *, int axis=0) -> Tensor out")
 def gather(x: np.ndarray, index: np.ndarray, *, axis: int = 0) -> np.ndarray:
     """Slices of x along an axis, at integer positions in [0, size)."""
@@ -296,7 +178,7 @@ def _stack(x: list[TensorSpec], axis: int) -> TensorSpec:
 def stack_grad(x: Any, dout: Any, axis: int) -> Any:
     """The slices of the cotangent."""
     front = (slice(None),) * (axis % len(dout.shape))
-    slices = [getitem(dout, index=encode_index((*front, i))) for i in range(len(x))]
+    slices = [getitem(dout, index=encode_index((*front, i))[0]) for i in range(len(x))]
     return [
         cast(real_part(piece) if part.dtype.kind != "c" else piece, dtype=part.dtype)
         for piece, part in zip(slices, x, strict=True)

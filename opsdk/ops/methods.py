@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.core.written import written
 from opsdk.define.op import Op
-from opsdk.ops import elementwise, functions, joining, shape
+from opsdk.ops import elementwise, functions, indexing, shape
 from opsdk.ops.elementwise import scale
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
@@ -100,7 +100,8 @@ class ValueMethods(NumpyProtocol):
     # -- elements -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return joining.getitem(self, index=joining.encode_index(index))
+        code, arrays = indexing.encode_index(index)
+        return indexing.index(self, arrays, index=code) if arrays else indexing.getitem(self, index=code)
 
     def clone(self) -> Any:
         """Returns a copy that gradients flow through."""

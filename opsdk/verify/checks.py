@@ -29,6 +29,7 @@ CHECKS = (
     "infer",
     "value",
     "repeats",
+    "refuses",
     "linear",
     "accuracy",
     "layout",
@@ -49,7 +50,7 @@ WATCHED = ("bounds", "undefined", "race")  # what kernels that watch themselves 
 
 # A fault before those that may follow from it.
 _GRAVITY = (
-    *("compile", "bounds", "undefined", "race", "runs", "mutation", "alias", "repeats", "infer"),
+    *("compile", "bounds", "undefined", "race", "runs", "mutation", "alias", "repeats", "infer", "refuses"),
     *("accuracy", "value", "layout"),
     *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )

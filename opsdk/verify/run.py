@@ -27,9 +27,10 @@ from opsdk.verify.kernels.branches import check_branches
 from opsdk.verify.kernels.coverage import check_coverage, tell_coverage
 from opsdk.verify.kernels.elsewhere import check_elsewhere
 from opsdk.verify.kernels.primitives import check_primitives, op_of_primitive
+from opsdk.verify.kernels.refusals import check_refusals
 from opsdk.verify.kernels.relations import check_broadcasting, check_layouts, check_linear, check_whole_numbers
 from opsdk.verify.kernels.rows import check_rows
-from opsdk.verify.kernels.threads import check_threads
+from opsdk.verify.kernels.threads import check_blocks, check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
@@ -136,10 +137,12 @@ def chain(opdef: OpDef) -> Iterator[OpDef]:
         order += 1
 
 
-def examine(opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int = BUDGETS["default"]) -> VerifyReport:
+def examine(
+    opdef: OpDef, *, samples: Iterable[Sample] | None = None, budget: int | None = None, level: Level = "default"
+) -> VerifyReport:
     """Proves one op alone, without the gradient ops that hang on it."""
     start = time.perf_counter()
-    session = Session(opdef, [], 0, budget)
+    session = Session(opdef, [], 0, budget or BUDGETS[level], level=level)
     _examine_all([session], samples)
     return _report([session], start)
 
@@ -200,7 +203,9 @@ def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_las
             check_branches(session)
             if not session.findings:
                 check_elsewhere(session)
+                check_refusals(session)
                 check_threads(session)
+                check_blocks(session)
                 check_coverage(session)
     session.drop_doubtful_calls()
 

@@ -274,6 +274,8 @@ def test_kernels_in_every_language_are_found_with_the_ops_that_run_them(every_un
         ("contrib_ops.losses.soft_dtw", "contrib::soft_dtw"),
     )
     assert found["c contrib_ops/selection/advanced_index.h:find_places"].family == "selection"
+    shared = found["c contrib_ops/segments/integers.h:integer"]  # which a header of another folder includes
+    assert {op for _, op in shared.subjects} >= {"contrib::ragged_from_padded", "contrib::advanced_index"}
     assert found["cuda examples/kernels/softmax.py:summed"].subjects == (
         ("examples/kernels/softmax.py", "softmax::softmax"),
     )
@@ -420,4 +422,4 @@ def test_a_wrong_kernel_is_caught_and_what_changes_nothing_survives(tmp_path):
 def test_results_are_lines_of_json(tmp_path):
     Records(tmp_path / "r.jsonl").add(RESULT)
     assert json.loads((tmp_path / "r.jsonl").read_text())["verdict"] == "caught"
-    assert judge.STAGES["cuda"] == ("values",)
+    assert judge.STAGES["cuda"] == ("values", "blocks")

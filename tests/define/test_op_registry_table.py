@@ -5,11 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op_registry import OpRegistry, Providers
+
+NO_KERNELS = KernelTable()
 
 
 def handle(number):
-    return SimpleNamespace(number=number, opdef=SimpleNamespace(kernels=()))
+    return SimpleNamespace(number=number, opdef=SimpleNamespace(kernels=NO_KERNELS))
 
 
 @pytest.fixture

@@ -7,10 +7,15 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unwind.h>
 #if defined(__linux__)
 #include <ucontext.h>
+#endif
+#if defined(__GLIBC__)
+#include <malloc.h>
 #endif
 
 enum { DEPTH = 16, TOUCHED = 1, READ = 2, WROTE = 3 };
@@ -67,8 +72,46 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   sigaction(number, &before[number == SIGBUS], 0); /* the instruction runs again, and faults again */
 }
 
-/* Watches guards until `opsdk_unwatch`; returns 0 where that is possible. */
-int opsdk_watch(guard *guards, int64_t size) {
+#if defined(__GLIBC__)
+static void *held; /* the last piece, in which the one before it is */
+static int filled; /* the byte that malloc fills memory with */
+
+static int is_filled(const unsigned char *piece, size_t size) {
+  return *piece == filled && !memcmp(piece, piece + 1, size - 1);
+}
+#endif
+
+/* Asks for pieces that were given back before, which malloc may give as they are and not fill, and holds them. */
+void opsdk_drain(void) {
+#if defined(__GLIBC__)
+  enum { SMALL = 1032, STEP = 16, KEPT = 7, MOST = 1 << 12 }; /* a thread keeps so many of a size, up to SMALL bytes */
+  for (size_t size = STEP / 2; size <= SMALL; size += STEP)
+    for (int last = 0, i = 0; last <= KEPT && i < MOST; ++i) { /* they come from where all threads' are, as many at once */
+      void **piece = malloc(size);
+      if (!piece) return;
+      last = is_filled((unsigned char *)piece, size) ? last + 1 : 0;
+      *piece = held, held = piece;
+    }
+#endif
+}
+
+/* Has malloc give memory full of a byte from now on; of one below 0 as it is, as before. */
+static void fill(int byte) {
+#if defined(__GLIBC__)
+  filled = byte;
+  mallopt(M_PERTURB, byte < 0 ? 0 : 0x100 | (byte ^ 0xFF)); /* it takes the complement, and 0 for none */
+  while (byte < 0 && held) {
+    void *before = *(void **)held;
+    free(held);
+    held = before;
+  }
+#else
+  (void)byte;
+#endif
+}
+
+/* Watches guards until `opsdk_unwatch`, while malloc gives memory full of a byte; returns 0 where that is possible. */
+int opsdk_watch(guard *guards, int64_t size, int byte) {
   uintptr_t stack[DEPTH];
   walk of = {stack, 0};
   _Unwind_Backtrace(step, &of); /* what is loaded for the first walk is not loaded while a fault is handled */
@@ -79,10 +122,12 @@ int opsdk_watch(guard *guards, int64_t size) {
   sigemptyset(&action.sa_mask);
   for (int i = 0; i < 2; ++i)
     if (sigaction(signals[i], &action, &before[i])) return 1;
+  fill(byte);
   return 0;
 }
 
 void opsdk_unwatch(void) {
+  fill(-1);
   for (int i = 0; i < 2; ++i) {
     struct sigaction now;
     sigaction(signals[i], 0, &now);

@@ -2,7 +2,7 @@
 
 What a kernel reads or writes beside its arrays is written down, with the code that did it, and the kernel goes on (see
 guard.c). Bytes of a page that belong to no array hold a mark. Where guard.c cannot be compiled the marks are all that
-is looked at, and reads are not seen.
+is looked at, and reads are not seen. What a kernel asks glibc for meanwhile, by malloc, is filled too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ _FLOATS = (np.nan, 2.0**100, -(2.0**100))  # NaN is gone after fmax, and each of
 _INTEGERS, _BOOLS = (0x55, 0xAA, 0), (True, False, True)
 _HALF = 2.0**15  # the greatest power of two in float16
 _MARK = 0xA5
+_ASKED = (
+    0xFF,
+    0x54,
+    0xD4,
+)  # bytes of what malloc gives, by fill: NaN, and numbers that are great, as floats and doubles
 _VECTOR = 16  # bytes that an output is aligned to, as malloc aligns: a kernel may store vectors of that size
 _MOST, _DEPTH = 128, 16  # guards of a memory; frames of a stack, as guard.c has it
 _WORDS = {1: "reached", 2: "read", 3: "wrote"}  # by what guard.c says of an access
@@ -93,19 +98,24 @@ class GuardedMemory:
         at_end: whether arrays end at a guard, or begin at one.
         fill: what outputs hold before, one of `FILLS`.
         aligned: to how many bytes outputs are aligned at least; up to so many of them lie between an end and its guard.
+        asked: what memory from malloc holds before, where that is another of `FILLS`.
     """
 
-    def __init__(self, *, at_end: bool, fill: int, aligned: int = _VECTOR) -> None:
+    def __init__(self, *, at_end: bool, fill: int, aligned: int = _VECTOR, asked: int | None = None) -> None:
         self._at_end, self._fill, self._aligned = at_end, fill, aligned
+        self._asked = _ASKED[fill if asked is None else asked]
         self._rooms: list[_Room] = []
         self._guards = (_Guard * _MOST)()
         self._outputs = 0
+        self._is_watched = False
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
         """Returns an output, which holds what was chosen."""
         array = self._room(self._outputs, np.empty(tuple(shape), dtype), self._aligned)
         array[...] = filling(dtype, self._fill)
         self._outputs += 1
+        if self._is_watched and self._outputs == 1:  # the kernel runs soon
+            watcher().opsdk_drain()
         return array
 
     def holding(self, array: np.ndarray, name: str) -> np.ndarray:
@@ -119,12 +129,14 @@ class GuardedMemory:
         """Watches the guards of all arrays, also of those that are made meanwhile, where that is possible."""
         library = watcher()
         with _turn:
-            is_watched = not isinstance(library, str) and not library.opsdk_watch(self._guards, _MOST)
+            if not isinstance(library, str) and not library.opsdk_watch(self._guards, _MOST, self._asked):
+                self._is_watched = True
             try:
                 yield
             finally:
-                if is_watched:
+                if self._is_watched:
                     library.opsdk_unwatch()
+                self._is_watched = False
 
     def touches(self) -> Iterator[Touch]:
         """Yields of each array what was written beside it up to the next guards, then the first access to these."""
@@ -196,6 +208,6 @@ def watcher() -> Any:  # Any: ctypes' library
         library = ctypes.CDLL(str(cached("c", key, cc.LIBRARY_SUFFIX, build)))
     except (CompileError, OSError) as error:
         return str(error)
-    library.opsdk_watch.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    library.opsdk_watch.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
     library.opsdk_shut.argtypes = [ctypes.c_size_t, ctypes.c_int64]
     return library

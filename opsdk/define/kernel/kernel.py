@@ -256,6 +256,11 @@ class KernelTable(ByItsOp):
         for cache in list(self.plans):
             cache.clear()
 
+    @property
+    def rows(self) -> Sequence[Kernel]:
+        """The kernels as they are now, in a sequence that stays as it is: the same one until they change."""
+        return self._rows
+
     def __iter__(self) -> Iterator[Kernel]:
         return iter(tuple(self._rows))
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from opsdk.backends.call.language import language_of
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, flat, refill
@@ -18,6 +19,7 @@ from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, derive,
 from opsdk.verify.inputs.sizes import bases, lengths_beyond, lengths_of, resized, resized_calls
 from opsdk.verify.inputs.thresholds import numbers_of
 
+_FAR = 200  # int8 ends at 127
 _LONG = 2051  # elements of an axis, for threads to meet
 _NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
@@ -28,7 +30,7 @@ _VALUES = (
 
 
 INTEGERS = "integers of"  # how the reason of such a call begins
-_INTEGERS = ("int32", "int64", "int16", "uint8")
+_INTEGERS = ("int32", "int64", "int16", "uint8", "int8", "uint16", "uint32", "uint64")
 
 
 def further_calls(opdef: OpDef, calls: Sequence[Call], seed: int, kernels: Iterable[Kernel]) -> list[Call]:
@@ -40,32 +42,48 @@ def further_calls(opdef: OpDef, calls: Sequence[Call], seed: int, kernels: Itera
         seed: of the random values.
         kernels: whose sources tell which lengths count.
     """
-    return _further(opdef, calls, lengths_beyond(numbers_of(opdef, kernels)), np.random.default_rng([seed, 29]))
+    kernels = list(kernels)
+    beyond = lengths_beyond(numbers_of(opdef, kernels))
+    reads_any = any(language_of(kernel).may_crash for kernel in kernels)
+    return _further(opdef, calls, beyond, np.random.default_rng([seed, 29]), reads_any)
 
 
 def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int) -> list[Call]:
     """Returns calls of an op that is no gradient with one axis that is long, each; of a gradient op what fits them."""
-    rng = np.random.default_rng([seed, 33])
+    return _lengthened(opdef, calls, np.random.default_rng([seed, 33]), _LONG, 1)
+
+
+def past_a_block(opdef: OpDef, calls: Sequence[Call], seed: int, threads: int) -> list[Call]:
+    """Returns two such calls with one axis longer by one than a block has threads, those of the fewest numbers."""
+    made = _lengthened(opdef, calls, np.random.default_rng([seed, 34]), threads + 1, 2)
+    return sorted(made, key=lambda call: sum(array.size for array in flat(call.inputs)))[:2]
+
+
+def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, length: int, forms: int) -> list[Call]:
     forward = forward_of(opdef)
     if forward is not None:
         try:
-            calls = calls_of(forward, None, seed)
+            calls = calls_of(forward, None, int(rng.integers(2**31)))
         except UnusableSamplesError:  # the forward's own report says so
             return []
-        return list(derive(forward, long_calls(forward, calls, seed), rng))
-    made = [(call, {old: _LONG}) for call in bases(calls)[:1] for old in lengths_of(call)[:2]]
+        return list(derive(forward, _lengthened(forward, calls, rng, length, forms), rng))
+    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in lengths_of(call)[:2]]
     return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
 
 
-def _further(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np.random.Generator) -> list[Call]:
+def _further(
+    opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np.random.Generator, reads_any: bool
+) -> list[Call]:
+    """Returns further calls; of a kernel that `reads_any` integers by their dtype some that only one dtype holds."""
     forward = forward_of(opdef)
     if forward is None:
-        return [*resized_calls(opdef, calls, beyond, rng), *_of_other_integers(calls)]
+        far = _of_far_integers(opdef, calls, rng) if reads_any else ()
+        return [*resized_calls(opdef, calls, beyond, rng), *_of_other_integers(calls), *far]
     try:
         own = calls_of(forward, None, int(rng.integers(2**31)))
     except UnusableSamplesError:  # the forward's own report says so
         return []
-    found = _further(forward, own, beyond, rng)
+    found = _further(forward, own, beyond, rng, reads_any)
     if forward.gradient_of is None:
         found += [made for call in bases(own) for reason in _VALUES for made in patterned(forward, call, reason)]
         for i in range(count) if (count := len(forward.schema.inputs)) > 1 else ():  # one of them may refuse nan
@@ -74,13 +92,34 @@ def _further(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np
 
 
 def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
-    """Yields calls whose integers have other dtypes, of those that hold them."""
-    for call in bases(calls)[:1]:
-        integers = [array for array in flat(call.inputs) if array.dtype.kind in "iu"]
-        for name in _INTEGERS if integers else ():
-            cast = [array.astype(name) for array in integers]
-            of = {id(old): new for new, old in zip(cast, integers, strict=True)}
-            changes = any(new.dtype != old.dtype for new, old in zip(cast, integers, strict=True))
-            if changes and all(map(np.array_equal, cast, integers)):
-                inputs = refill(call.inputs, [of.get(id(array), array) for array in flat(call.inputs)])
-                yield replace(call, inputs=inputs, reason=f"{INTEGERS} {name}", declared=False, extra=True)
+    """Yields calls whose integers have other dtypes, of those that hold them; with integers below 0 where there are."""
+    holding = [call for call in bases(calls) if any(array.dtype.kind in "iu" for array in flat(call.inputs))]
+    signed = [call for call in calls if any(a.dtype.kind == "i" and a.size and a.min() < 0 for a in flat(call.inputs))]
+    for call in dict.fromkeys([*holding[:1], *signed[:1]]):
+        yield from (made for name in _INTEGERS if (made := _with_integers(call, name)) is not None)
+
+
+def _of_far_integers(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls with integers of uint8 that int8 does not hold, in one input, which count along a long axis."""
+    for call in bases(calls):
+        for k, array in enumerate(flat(call.inputs)):
+            is_count = array.dtype.kind in "iu" and array.size > 0 and array.min() >= 0
+            for old in [old for old in lengths_of(call) if array.max() <= old] if is_count else ():
+                made = resized(opdef, call, {old: _FAR}, rng)
+                if made is not None:
+                    arrays = flat(made.inputs)
+                    arrays[k] = (arrays[k].astype(np.int64) * _FAR // old).astype(array.dtype)
+                    there = _with_integers(replace(made, inputs=refill(made.inputs, arrays)), "uint8")
+                    if there is not None and arrays[k].max() > np.iinfo(np.int8).max:
+                        yield replace(there, reason=f"{there.reason}, far from 0")
+
+
+def _with_integers(call: Call, name: str) -> Call | None:
+    """Returns a call whose integers have another dtype; None where that does not hold them, or they have it."""
+    arrays = flat(call.inputs)
+    cast = [array.astype(name) if array.dtype.kind in "iu" else array for array in arrays]
+    changes = any(new.dtype != old.dtype for new, old in zip(cast, arrays, strict=True))
+    if not changes or not all(new is old or np.array_equal(new, old) for new, old in zip(cast, arrays, strict=True)):
+        return None
+    inputs = refill(call.inputs, cast)
+    return replace(call, inputs=inputs, reason=f"{INTEGERS} {name}", declared=False, extra=True)

@@ -23,7 +23,7 @@ LARGER = (19, 131)
 _FARTHEST = 2048  # the greatest number in a source that is taken for a length at which it does something else
 _THRESHOLDS = 2
 _GROUPS = 4  # lengths of a call that are changed
-_MOST = 1 << 15  # elements of a call
+_MOST, _PAST = 1 << 15, 1 << 17  # elements of a call; of one past a length that a source names
 _BASES = 2  # calls that are changed, each of another form
 
 
@@ -63,7 +63,8 @@ def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rn
     found: list[Call] = []
     for base in bases(calls):
         for change in _changes(lengths_of(base), beyond):
-            made = resized(opdef, base, _fitting(base, change), rng)
+            most = _PAST if max(change.values()) > LARGER[-1] else _MOST
+            made = resized(opdef, base, _fitting(base, change, most), rng, most)
             if made is not None and _shapes(made) not in seen:
                 seen.add(_shapes(made))
                 found.append(made)
@@ -82,10 +83,10 @@ def _changes(lengths: Sequence[int], beyond: Sequence[int]) -> Iterator[dict[int
         yield from (dict.fromkeys(lengths, new) for new in (3, 1))
 
 
-def _fitting(call: Call, change: dict[int, int]) -> dict[int, int]:
+def _fitting(call: Call, change: dict[int, int], most: int) -> dict[int, int]:
     """Returns new lengths; where there were too many elements, all other axes get length 1."""
     shapes = [array.shape for array in flat(call.inputs)]
-    if _count(shapes, change) <= _MOST:
+    if _count(shapes, change) <= most:
         return change
     return {old: change.get(old, 1) for shape in shapes for old in shape if old > 1}
 
@@ -94,12 +95,14 @@ def _count(shapes: Sequence[tuple[int, ...]], change: Mapping[int, int]) -> int:
     return sum(math.prod(change.get(old, old) for old in shape) for shape in shapes)
 
 
-def resized(opdef: OpDef, call: Call, change: Mapping[int, int], rng: np.random.Generator) -> Call | None:
-    """Returns a call with axes of other lengths; None where its domain has none, or there would be too many elements.
+def resized(
+    opdef: OpDef, call: Call, change: Mapping[int, int], rng: np.random.Generator, most: int = _MOST
+) -> Call | None:
+    """Returns a call with axes of other lengths; None where its domain has none, or it had more than `most` numbers.
 
     What is added repeats what is there, each number of it a little moved.
     """
-    if _count([array.shape for array in flat(call.inputs)], change) > _MOST:
+    if _count([array.shape for array in flat(call.inputs)], change) > most:
         return None
     inputs = each(call.inputs, lambda array: _resized(array, change, rng))
     text = ", ".join(f"{new} for {old}" for old, new in change.items())

@@ -51,7 +51,7 @@ def check_elsewhere(session: Session) -> None:
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
             tried += 1
-            truth = _truth(session.reference(call))
+            truth = truth_of(session.reference(call))
             if truth is None:
                 refused += 1
                 continue
@@ -61,7 +61,7 @@ def check_elsewhere(session: Session) -> None:
                 variant = next(variants(opdef, kernel, call), None)
                 if variant is not None:
                     case = session.case(kernel, variant)
-                    _check(case, truth if variant is call else None)
+                    check_call(case, truth if variant is call else None)
                     ran.setdefault(kernel, []).append(case)
     for cases in ran.values() if session.thorough and not session.has("bounds", "runs") else ():
         watch(cases)
@@ -71,7 +71,7 @@ def check_elsewhere(session: Session) -> None:
         )
 
 
-def _truth(case: Case) -> list[Any] | None:
+def truth_of(case: Case) -> list[Any] | None:
     """Returns what the reference gives, held to the infer rule; None where either refuses the call."""
     opdef, call, kernel = case.opdef, case.call, case.kernel
     attrs = complete_attrs(opdef, call.attrs)
@@ -95,7 +95,8 @@ def _truth(case: Case) -> list[Any] | None:
         return None
 
 
-def _check(case: Case, truth: list[Any] | None) -> None:
+def check_call(case: Case, truth: list[Any] | None) -> None:
+    """Compares a kernel with the reference at one further call; without its truth, which is another dtype's."""
     opdef, call, kernel = case.opdef, case.call, case.kernel
     if truth is None:
         try:

@@ -46,6 +46,21 @@ class Outside:
     index: tuple[int, ...] | None = None
 
 
+@dataclass(frozen=True)
+class Left:
+    """An output of which elements depend on what memory held before, and which they are.
+
+    Args:
+        name: of the output.
+        where: its elements.
+        is_own: whether the kernel read memory of its own, which it had asked for, instead of leaving the output's.
+    """
+
+    name: str
+    where: np.ndarray
+    is_own: bool = False
+
+
 @dataclass
 class Trial:
     """What the trial of a kernel on one call found.
@@ -53,12 +68,12 @@ class Trial:
     Args:
         outside: where it left its arrays.
         is_tried: whether that could be looked at.
-        left: an output of which elements depend on what its memory held before, and which they are.
+        left: what depends on what memory held before.
     """
 
     outside: Outside | None = None
     is_tried: bool = False
-    left: tuple[str, np.ndarray] | None = None
+    left: Left | None = None
 
 
 def stays_in_memory(case: Case, *, as_text: bool = True) -> bool:
@@ -78,7 +93,7 @@ def stays_in_memory(case: Case, *, as_text: bool = True) -> bool:
         tell_outside(case, opdef, case.call, found.outside)
         return False
     if found.left is not None:
-        _tell_left(case, *found.left)
+        _tell_left(case, found.left)
     return found.left is None
 
 
@@ -94,14 +109,16 @@ def tell_outside(case: Case, opdef: OpDef, call: Call, outside: Outside) -> None
     )
 
 
-def _tell_left(case: Case, name: str, where: np.ndarray) -> None:
-    """Finds elements of an output that are left as the memory was; they may look right, or change at every call."""
+def _tell_left(case: Case, left: Left) -> None:
+    """Finds elements of an output that are no values of the inputs; they may look right, or change at every call."""
+    name, where = left.name, left.where
     count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
+    reads = "reads memory that it asked for and never wrote" if left.is_own else "leaves it as the memory was"
     case.did("value")
     case.find(
         f"value.{name}",
         f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this kernel leaves it as the memory was, expected a value",
+        f"{name}{list(index) if index else ''}: this kernel {reads}, expected a value",
         index=index,
         cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
     )
@@ -119,7 +136,8 @@ def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> 
         return _watched(opdef, kernel, call, found)
     if found.is_tried:
         trial = partial(_tried, opdef, kernel, call)
-        found.left = next(first_call.unwritten(opdef, kernel, call.inputs, call.attrs, trial), None)
+        unwritten = next(first_call.unwritten(opdef, kernel, call.inputs, call.attrs, trial), None)
+        found.left = None if unwritten is None else Left(*unwritten)
     return found
 
 
@@ -143,16 +161,19 @@ def _text(opdef: OpDef, kernel: Kernel, call: Call) -> Trial:
 
 
 @dataclass
-class _Run:
-    """What a kernel touched beside its arrays, and what it gave; None where it raised."""
+class Run:
+    """What a kernel touched beside its arrays, and what it gave, or raised."""
 
     touches: list[Touch] = field(default_factory=list)
     made: list[Any] | None = None
+    raised: Exception | None = None
 
 
-def _run(opdef: OpDef, kernel: Kernel, call: Call, *, at_end: bool, fill: int, **options: Any) -> _Run:
-    """Runs a kernel once in guarded memory; what it raises is told where it runs as it always does."""
-    memory, ran = GuardedMemory(at_end=at_end, fill=fill, **options), _Run()
+def run_guarded(
+    opdef: OpDef, kernel: Kernel, call: Call, *, at_end: bool = True, fill: int = _NAN, **options: Any
+) -> Run:
+    """Runs a kernel once in guarded memory."""
+    memory, ran = GuardedMemory(at_end=at_end, fill=fill, **options), Run()
     inputs = []
     for name, value in zip(opdef.schema.input_names, call.inputs, strict=True):
         inputs.append(refill(value, iter([memory.holding(array, called) for called, array in named(name, value)])))
@@ -161,18 +182,18 @@ def _run(opdef: OpDef, kernel: Kernel, call: Call, *, at_end: bool, fill: int, *
         with memory.watched():
             made = launch(*inputs, **complete_attrs(opdef, call.attrs))
         ran.made = list(made) if isinstance(made, tuple) else [made]
-    except Exception:
-        ran.made = None
+    except Exception as error:
+        ran.raised = error
     ran.touches = list(memory.touches())
     return ran
 
 
 def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
     """Runs a compiled kernel in memory that ends, and in memory that begins, at a page that nobody may touch."""
-    run = partial(_run, opdef, kernel, call)
+    run = partial(run_guarded, opdef, kernel, call)
     at_end, at_start = run(at_end=True, fill=_NAN), run(at_end=False, fill=_LEAST)
     for touch in (*at_end.touches, *at_start.touches):
-        return Trial(_outside(opdef, kernel, call, touch), is_tried=True)
+        return Trial(leaving(opdef, kernel, call, touch), is_tried=True)
     if at_end.made is None or at_start.made is None:
         return found
     found.is_tried = found.is_tried or not isinstance(watcher(), str)
@@ -185,12 +206,12 @@ def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
     return found
 
 
-def _outside(opdef: OpDef, kernel: Kernel, call: Call, touch: Touch) -> Outside:
+def leaving(opdef: OpDef, kernel: Kernel, call: Call, touch: Touch) -> Outside:
     """Returns an access beside an array in words, with the line where the kernel's language knows it."""
     language, at = language_of(kernel), ""
     traced = language.traced(kernel)
     if traced is not None:  # once more, line by line, and without the room that alignment leaves behind an output
-        again = _run(opdef, traced, call, at_end=touch.index >= 0, fill=_NAN, aligned=1).touches
+        again = run_guarded(opdef, traced, call, at_end=touch.index >= 0, aligned=1).touches
         stack = next((one.stack for one in again if one.stack and one.name == touch.name), ())
         at = language.line_at(opdef, traced, stack)
     if isinstance(touch.name, str):
@@ -203,10 +224,8 @@ def _outside(opdef: OpDef, kernel: Kernel, call: Call, touch: Touch) -> Outside:
     return Outside(message, at, name, (touch.index,))
 
 
-def _left(
-    opdef: OpDef, call: Call, first: _Run, run: Callable[..., _Run], fills: tuple[int, int]
-) -> tuple[str, np.ndarray] | None:
-    """Returns the first output that is another where its memory held another number before, and in which elements.
+def _left(opdef: OpDef, call: Call, first: Run, run: Callable[..., Run], fills: tuple[int, int]) -> Left | None:
+    """Returns the first output that is another where memory held another number before, and in which elements.
 
     Of elements that are another at each call anyway those count that are as they were before.
     """
@@ -220,11 +239,12 @@ def _left(
         if name in unlike:
             left = unlike[name] & (~moving.get(name, np.False_) | (where & kept[name]))
             if left.any():
-                return name, left
+                asked = dict(_unlike(opdef, call, first, run(fill=fills[0], asked=fills[1])))
+                return Left(name, left, is_own=bool((left & asked.get(name, np.False_)).any()))
     return None
 
 
-def _unlike(opdef: OpDef, call: Call, first: _Run, second: _Run) -> Iterator[tuple[str, np.ndarray]]:
+def _unlike(opdef: OpDef, call: Call, first: Run, second: Run) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the outputs in which two runs differ, and in which elements."""
     others = dict(_outputs(opdef, call, second))
     for name, array in _outputs(opdef, call, first):
@@ -235,14 +255,14 @@ def _unlike(opdef: OpDef, call: Call, first: _Run, second: _Run) -> Iterator[tup
                 yield name, differs
 
 
-def _kept(opdef: OpDef, call: Call, run: _Run, fill: int) -> Iterator[tuple[str, np.ndarray]]:
+def _kept(opdef: OpDef, call: Call, run: Run, fill: int) -> Iterator[tuple[str, np.ndarray]]:
     """Yields for each output of a run which elements are as they were before."""
     for name, array in _outputs(opdef, call, run):
         number = np.asarray(filling(array.dtype, fill)).astype(array.dtype)
         yield name, np.asarray((array == number) | ((array != array) & (number != number)))
 
 
-def _outputs(opdef: OpDef, call: Call, run: _Run) -> Iterator[tuple[str, np.ndarray]]:
+def _outputs(opdef: OpDef, call: Call, run: Run) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the outputs that a run gave, without gradients that nobody wants."""
     left = unneeded(opdef, call.inputs, complete_attrs(opdef, call.attrs))
     for i, made in zip(opdef.schema.fresh_outputs, run.made or (), strict=False):

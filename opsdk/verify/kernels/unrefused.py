@@ -18,8 +18,9 @@ from opsdk.backends.call.one_shape import one_shape
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, refill
+from opsdk.verify.inputs.calls import Call, copies
 from opsdk.verify.inputs.domains import domain_of, ruled
+from opsdk.verify.inputs.refusable import shortened
 from opsdk.verify.inputs.sizes import bases
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Session
@@ -111,22 +112,14 @@ def _leaves(opdef: OpDef, kernel: Kernel, call: Call) -> bool | None:
 
 
 def _shortened(session: Session) -> Iterator[tuple[str, str, Call]]:
-    """Yields calls with an axis of one array one shorter, or of length 1; of which input, and its shape in words.
+    """Yields calls with a shorter axis of one array; of which input, and its shape in words.
 
     What positions point into is left out: it is the position that has to be refused there.
     """
     opdef, names = session.opdef, session.opdef.schema.input_names
     pointed = {other for i in ruled(opdef) for other in domain_of(opdef, names[i]).of}
     for call in bases(session.calls):
-        arrays, called = flat(call.inputs), flat_names(names, call.inputs)
-        for k, (name, array) in enumerate(zip(called, arrays, strict=True)):
-            beside = ", ".join(f"{n!r} of {a.shape}" for n, a in zip(called, arrays, strict=True) if n != name)
-            for axis, length in enumerate(array.shape if name.partition("[")[0] not in pointed else ()):
-                for new in dict.fromkeys((length - 1, 1)) if length > 1 else ():
-                    short = np.ascontiguousarray(np.take(array, range(new), axis))
-                    inputs = refill(call.inputs, [*arrays[:k], short, *arrays[k + 1 :]])
-                    shapes = f"{name!r} of {short.shape}{beside and f' beside {beside}'}"
-                    yield name.partition("[")[0], shapes, replace(call, inputs=inputs)
+        yield from (found for found in shortened(opdef, call) if found[0] not in pointed)
 
 
 def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:

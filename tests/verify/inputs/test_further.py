@@ -1,6 +1,7 @@
 """Further calls of a gradient op fit together: outputs of its op are those of the inputs beside them."""
 
 import numpy as np
+import pytest
 
 import opsdk
 from opsdk.verify.inputs.further import further_calls
@@ -33,5 +34,26 @@ def test_integers_get_other_dtypes_that_hold_them(define):
 
     calls = further_calls(taken.opdef, calls_of(taken.opdef, None, 0), 0, ())
     found = [call.inputs[1] for call in calls if call.reason.startswith("integers")]
-    assert [array.dtype for array in found] == [np.int32, np.int16]
+    assert [array.dtype for array in found] == [np.int32, np.int16, np.int8]
     assert all(array.tolist() == [0, -2] for array in found)
+
+
+def test_where_a_source_reads_integers_by_their_dtype_some_are_beyond_those_with_a_sign():
+    pytest.importorskip("cffi")
+
+    @opsdk.op("planted::cut(Tensor x, Tensor<int> lengths) -> Tensor y")
+    def cut(x, lengths):
+        return x * (np.arange(x.shape[1]) < np.asarray(lengths)[:, None])
+
+    @cut.samples
+    def samples(rng):
+        yield opsdk.Sample(rng.normal(size=(3, 5)), np.array([0, 5, 2]), reason="lengths of rows")
+
+    def lengths(kernels):
+        found = further_calls(cut.opdef, calls_of(cut.opdef, None, 0), 0, kernels)
+        return [call.inputs[1] for call in found if call.reason == "integers of uint8, far from 0"]
+
+    assert lengths(()) == []
+    cut.kernel("cpu", language="c", source="int32_t cut_f64(const DLTensor *x, const DLTensor *lengths, DLTensor *y);")
+    (array,) = lengths([*cut.opdef.kernels][1:])
+    assert (array.dtype, array.tolist()) == (np.uint8, [0, 200, 80])

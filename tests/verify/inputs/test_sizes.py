@@ -59,6 +59,12 @@ def test_a_call_of_too_many_elements_is_not_made_longer(rng):
     assert resized(op_of("x"), Call([np.ones((3, 5000))], {}), {3: 19}, rng) is None
 
 
+def test_past_a_length_that_a_source_names_a_call_may_have_more(rng):
+    square = [Call([np.ones((3, 3))], {})]
+    assert ((259, 259),) in shapes(resized_calls(op_of("x"), square, (19, 131, 259), rng))
+    assert ((515, 515),) not in shapes(resized_calls(op_of("x"), square, (19, 131, 515), rng))
+
+
 def test_where_an_axis_gets_too_long_for_the_others_those_get_length_one(rng):
     calls = resized_calls(op_of("x"), [Call([np.ones((4, 7, 7))], {})], (131,), rng)
     assert ((1, 131, 131),) in shapes(calls)

@@ -1,6 +1,8 @@
 """Threads that write to one element are found, where there are threads and enough elements for them to meet."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -57,3 +59,47 @@ def test_what_comes_out_otherwise_only_of_many_elements_is_told_as_such(define):
         "op 'planted::f', output 'y': expected the same bits from the same inputs, got others in another run of many "
         "elements; let no two threads write to one element"
     )
+
+
+SIMULATED = """
+import numpy as np
+import opsdk
+from numba import cuda
+from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.kernels.threads import check_blocks
+from opsdk.verify.session import Session
+
+
+@opsdk.op("t::halve(Tensor x) -> Tensor y")
+def halve(x):
+    return x / 2
+
+
+halve.samples(lambda rng: [opsdk.Sample(rng.normal(size=(2, 3)), reason="rows")])
+
+
+def kernel(steps, options):
+    def half(x, y):
+        row = cuda.blockIdx.x
+        for i in range(cuda.threadIdx.x, x.shape[1], steps * cuda.blockDim.x):
+            y[row, i] = x[row, i] / 2
+
+    halve.kernel("cuda", half, language="numba", launch=lambda x: (x.shape[0], 4), **options)
+    session = Session(halve.opdef, calls_of(halve.opdef, None, 0), 0, 1500)
+    check_blocks(session)
+    return [finding.id for finding in session.findings.values()]
+
+
+print(kernel(1, {}), kernel(2, {"replace": True}))
+"""
+
+
+def test_a_cuda_kernel_is_tried_on_more_than_a_block_has_threads():
+    done = subprocess.run(
+        [sys.executable, "-c", SIMULATED],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout) == ("", "[] ['t::halve[cuda,float64,numba]::value.y']\n")
