@@ -75,6 +75,8 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         "`--thorough`, where the check without it was not asked apart. "
         f"{counts['invalid']} more do not compile and do not count.",
         "",
+        f"Judged at {_commits(results)}; of a kernel whose text is another since, mutants were judged again.",
+        "",
     ]
     text += _table("edit", results, why, lambda r: r.kind, {kind: f"{kind}: {what}" for kind, what in KINDS.items()})
     text += _table("language", results, why, lambda r: r.language, LANGUAGES)
@@ -110,6 +112,12 @@ def _ends(caught: Sequence[Result]) -> list[str]:
     found = Counter(_check(result) for result in caught)
     text = ["| caught by | |", "|---|---:|"]
     return [*text, *(f"| {check} | {count} |" for check, count in found.most_common()), ""]
+
+
+def _commits(results: Sequence[Result]) -> str:
+    """Returns how many results are of which commit, the most first."""
+    found = Counter(result.commit or "a commit that was not written down" for result in results)
+    return ", ".join(f"{commit} ({count})" for commit, count in found.most_common())
 
 
 def _check(result: Result) -> str:
