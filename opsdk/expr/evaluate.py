@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.expr.exact import check_inputs, check_whole, holds, rounded_constant
 from opsdk.expr.node import FLOAT, Node, topological
-from opsdk.expr.primitives.entry import Primitive
+from opsdk.expr.primitives.entry import Primitive, meant_by
 from opsdk.expr.primitives.table import PRIMITIVES
 
 
@@ -41,26 +42,64 @@ def evaluate(
     Numbers take part as weak scalars, so that the dtype of the result is the arrays'; among themselves they are
     computed with in that dtype. What whole numbers give is `evaluate_whole`.
     """
-    known: list[Any] = []
-    steps, wanted = _steps(tuple(roots))
-    for node, args, numbers in steps:
-        if args:
-            operands = [known[i] for i in args]
-            # the first is mostly an array, so that it is asked by itself
-            if (
-                dtype is not None
-                and numbers
-                and isinstance(operands[numbers[0]], (int, float))
-                and all(isinstance(operands[i], (int, float)) for i in numbers)
-            ):
-                for i in numbers:  # what NumPy makes of numbers alone is float64, and no longer weak
-                    operands[i] = xp.asarray(operands[i], dtype=dtype)
-            known.append(meanings[node.op].meaning(xp, *operands))
-        elif node.op == "constant":
-            known.append(node.payload if isinstance(node.payload, bool) else float(node.payload))
+    order = _order(tuple(roots))
+    functions = [meant_by(meanings[op].meaning, xp) for op in order.ops]
+    known = order.constants.copy()
+    for place, name in order.leaves:
+        known[place] = values[name]
+    for place, op, args, numbers, single, taken in order.calls:
+        # the first is mostly an array, so that it is asked by itself
+        if (
+            numbers
+            and dtype is not None
+            and isinstance(known[numbers[0]], (int, float))
+            and all(isinstance(known[i], (int, float)) for i in numbers)
+        ):  # what NumPy makes of numbers alone is float64, and no longer weak
+            operands = [xp.asarray(known[i], dtype=dtype) if i in numbers else known[i] for i in args]
+            known[place] = functions[op](*operands)
+        elif single:
+            known[place] = functions[op](taken(known))
         else:
-            known.append(values[node.payload or f"{node.op}()"])
-    return [known[i] for i in wanted]
+            known[place] = functions[op](*taken(known))
+    return [known[i] for i in order.wanted]
+
+
+class _Call(NamedTuple):
+    """One operation: its place and that of its function, its operands, those that are numbers, and what takes them."""
+
+    place: int
+    op: int
+    args: tuple[int, ...]
+    numbers: tuple[int, ...]
+    single: bool
+    taken: itemgetter[Any]  # Any: arrays and numbers; of one operand itself, of several a tuple
+
+
+class _Order(NamedTuple):
+    """What to compute, laid out for doing so many times: operations by their names, constants in their places."""
+
+    ops: tuple[str, ...]
+    constants: list[Any]  # Any: numbers and bools; None elsewhere
+    leaves: tuple[tuple[int, Any], ...]  # Any: what names an input or attribute
+    calls: tuple[_Call, ...]
+    wanted: tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def _order(roots: tuple[Node, ...]) -> _Order:
+    steps, wanted = _steps(roots)
+    ops = tuple(dict.fromkeys(step.node.op for step in steps if step.args))
+    constants: list[Any] = [None] * len(steps)
+    leaves, calls = [], []
+    for place, (node, args, numbers) in enumerate(steps):
+        if args:
+            kept = tuple(args[i] for i in numbers)
+            calls.append(_Call(place, ops.index(node.op), args, kept, len(args) == 1, itemgetter(*args)))
+        elif node.op == "constant":
+            constants[place] = node.payload if isinstance(node.payload, bool) else float(node.payload)
+        else:
+            leaves.append((place, node.payload or f"{node.op}()"))
+    return _Order(ops, constants, tuple(leaves), tuple(calls), wanted)
 
 
 class _Step(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opsdk.core.origin import Origin
@@ -118,6 +119,28 @@ def enter(made: Primitive) -> None:
         told(made)
 
 
+@dataclass(frozen=True)
+class Named:
+    """The meaning that is an array module's own function.
+
+    Args:
+        name: of the function, the same in every module.
+    """
+
+    name: str
+
+    # Any: an array module, its arrays and numbers.
+    def __call__(self, xp: Any, *values: Any) -> Any:
+        """Returns what the function of a module gives."""
+        return getattr(xp, self.name)(*values)
+
+
+# Any: an array module, its arrays and numbers.
+def meant_by(meaning: Meaning, xp: Any) -> Callable[..., Any]:
+    """Returns a meaning as a function of arrays of one module: the module's own where it has that."""
+    return getattr(xp, meaning.name) if isinstance(meaning, Named) else partial(meaning, xp)
+
+
 # Any: the fields that `Primitive` has.
 def primitive(
     name: str,
@@ -146,7 +169,7 @@ def primitive(
     """
     names = tuple(operands.split())
     ufunc = fields.setdefault("ufunc", name)
-    given = meaning or (lambda xp, *values: getattr(xp, ufunc)(*values))
+    given = meaning or Named(ufunc)
     if fields.get("body") is not None:
         given = fields["body"]
         fields["c"] = f"opsdk_{name}{{f}}({', '.join(f'{{{place}}}' for place in range(len(names)))})"

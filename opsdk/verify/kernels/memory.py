@@ -29,10 +29,12 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies
 from opsdk.verify.kernels.agreement import LAST
+from opsdk.verify.report import UNWRITTEN
 from opsdk.verify.session import Case
 
 _COMPILED = "compiled it reads or overwrites what lies there"
 _REMEDY = "end its loops at the sizes of its arrays"
+_SKIPPED = "elements that no loop of it writes"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
 
 
@@ -113,14 +115,13 @@ def _tell_left(case: Case, left: Left) -> None:
     """Finds elements of an output that are no values of the inputs; they may look right, or change at every call."""
     name, where = left.name, left.where
     count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
-    reads = "reads memory that it asked for and never wrote" if left.is_own else "leaves it as the memory was"
     case.did("value")
     case.find(
         f"value.{name}",
         f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this kernel {reads}, expected a value",
+        f"{name}{list(index) if index else ''}: this kernel {UNWRITTEN[left.is_own]}, expected a value",
         index=index,
-        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None if left.is_own else _SKIPPED,
     )
 
 
