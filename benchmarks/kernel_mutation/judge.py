@@ -42,7 +42,7 @@ class Result:
         stage: which part of the check it was that ended it.
         by: the finding, or how it ended.
         seconds: that it took.
-        commit: at which it was judged; the kernel's text is the same since, what judges it may be more.
+        commit: at which it was judged; the kernel's text is the same since, the check need not be.
     """
 
     id: str

@@ -72,10 +72,10 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         f"**{counts['caught']} of {changing} that change anything are caught, {100 * score(results, why):.1f} %.** "
         f"{counts['same']} survivors change nothing, each for the reason below; {counts['missed']} are missed, "
         f"{early} of them by the first stage alone, with the rest of the check not asked. {deep} are caught under "
-        "`--thorough`, where the check without it was not asked apart. "
+        "`--thorough`, of which the check without it may see fewer. "
         f"{counts['invalid']} more do not compile and do not count.",
         "",
-        f"Judged at {_commits(results)}; of a kernel whose text is another since, mutants were judged again.",
+        f"Judged at {_commits(results)}: a result holds as long as its kernel's text, also where the check has changed.",
         "",
     ]
     text += _table("edit", results, why, lambda r: r.kind, {kind: f"{kind}: {what}" for kind, what in KINDS.items()})

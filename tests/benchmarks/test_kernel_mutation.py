@@ -359,7 +359,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
     assert "**3 of 4 that change anything are caught, 75.0 %.** 1 survivors" in text
     assert "1 are missed, 1 of them by the first stage alone" in text
     assert "0 are caught under `--thorough`" in text
-    assert "Judged at abc123 (5), a commit that was not written down (1); of a kernel whose text" in text
+    assert "Judged at abc123 (5), a commit that was not written down (1): a result holds" in text
     assert "| index: an index beside the right one | 2 | 0 | 1 | 1 |" in text
     assert "| Numba | 0 | 0 | 1 | 0 |" in text
     assert "| `value` | 1 |" in text
