@@ -75,7 +75,7 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         "`--thorough`, of which the check without it may see fewer. "
         f"{counts['invalid']} more do not compile and do not count.",
         "",
-        f"Judged at {_commits(results)}: a result holds as long as its kernel's text, also where the check has changed.",
+        f"Judged at {_commits(results)}: a result holds while its kernel's text does, whatever becomes of the check.",
         "",
     ]
     text += _table("edit", results, why, lambda r: r.kind, {kind: f"{kind}: {what}" for kind, what in KINDS.items()})
