@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.kernel_mutation.edit import Mutant
 from benchmarks.kernel_mutation.units import EXAMPLES, REPOSITORY, Unit
+from benchmarks.report import commit
 
 # What is tried of kernels in each language, until something is found; the simulator runs a thread after the other, and
 # no checks but these look at kernels there.
@@ -41,6 +42,7 @@ class Result:
         stage: which part of the check it was that ended it.
         by: the finding, or how it ended.
         seconds: that it took.
+        commit: at which it was judged; the kernel's text is the same since, the check need not be.
     """
 
     id: str
@@ -55,6 +57,7 @@ class Result:
     stage: str
     by: str
     seconds: float
+    commit: str = ""
 
 
 class Records:
@@ -92,7 +95,7 @@ class Judge:
     """
 
     def __init__(self, folder: Path, limits: dict[tuple[Any, ...], float | None], depth: str = "") -> None:
-        self.folder, self.limits, self.depth = folder, limits, depth
+        self.folder, self.limits, self.depth, self.commit = folder, limits, depth, commit()
         for part in ("contrib_ops", EXAMPLES):
             shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         self._workers: dict[bool, subprocess.Popen[str]] = {}
@@ -118,7 +121,7 @@ class Judge:
         verdict = {"passed": "survived", "found": "caught"}.get(outcome["end"], outcome["end"])
         return Result(
             mutant.id, unit.digest, mutant.edit.kind, unit.language, unit.family, unit.subjects[0][1],
-            mutant.before, mutant.after, verdict, stage, outcome["by"], round(seconds, 2),
+            mutant.before, mutant.after, verdict, stage, outcome["by"], round(seconds, 2), self.commit,
         )  # fmt: skip
 
     def _stages(self, unit: Unit) -> Iterator[str]:

@@ -72,8 +72,10 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         f"**{counts['caught']} of {changing} that change anything are caught, {100 * score(results, why):.1f} %.** "
         f"{counts['same']} survivors change nothing, each for the reason below; {counts['missed']} are missed, "
         f"{early} of them by the first stage alone, with the rest of the check not asked. {deep} are caught under "
-        "`--thorough`, where the check without it was not asked apart. "
+        "`--thorough`, of which the check without it may see fewer. "
         f"{counts['invalid']} more do not compile and do not count.",
+        "",
+        f"Judged at {_commits(results)}: a result holds while its kernel's text does, whatever becomes of the check.",
         "",
     ]
     text += _table("edit", results, why, lambda r: r.kind, {kind: f"{kind}: {what}" for kind, what in KINDS.items()})
@@ -110,6 +112,12 @@ def _ends(caught: Sequence[Result]) -> list[str]:
     found = Counter(_check(result) for result in caught)
     text = ["| caught by | |", "|---|---:|"]
     return [*text, *(f"| {check} | {count} |" for check, count in found.most_common()), ""]
+
+
+def _commits(results: Sequence[Result]) -> str:
+    """Returns how many results are of which commit, the most first."""
+    found = Counter(result.commit or "a commit that was not written down" for result in results)
+    return ", ".join(f"{commit} ({count})" for commit, count in found.most_common())
 
 
 def _check(result: Result) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ def grad(
         no_grad_vars: tensors to treat as constants.
 
     Raises:
-        GraphError: an input does not appear in the graph of the outputs.
+        GraphError: an input does not appear in the graph of the outputs, or only as what passes no gradient on.
         DerivativeOrderError: `create_graph` meets a backward that is opaque NumPy code.
         ShapeError, DTypeError: a cotangent does not fit its output.
 
@@ -222,10 +223,7 @@ def grad(
     for i, target in enumerate(targets):
         entry = leaves.get(id(target), (None, None))[1] if target._edge is None else captured.get(wanted[target._edge])
         if entry is None and not allow_unused:
-            raise GraphError(
-                f"grad: input {i} of shape {tuple(target.shape)} does not appear in the graph of the outputs, expected "
-                "one that they were computed from; pass allow_unused=True for None"
-            )
+            raise GraphError(f"grad: input {i} of shape {tuple(target.shape)} {_unused(target, visited)}")
         if entry is not None and not create_graph:
             is_view = entry.base is not None and not is_leased(entry, handed)
             is_shared = target._edge is not None or is_view or any(entry is held for held in handed)
@@ -241,6 +239,28 @@ def grad(
         for node in filter(ways, visited):
             node.saved = None
     return found
+
+
+def _unused(target: Tensor, visited: Iterable[GradNode]) -> str:
+    """Returns why no gradient arrives at a tensor: nothing was computed from it, or nothing that passes one on."""
+    held, output = target._edge or (target, -1)
+    for node in visited:
+        opdef = node.plan.opdef
+        sizes = node.layout or (None,) * len(opdef.schema.inputs)
+        edges = iter(node.edges)
+        for decl, size in zip(opdef.schema.inputs, sizes, strict=True):
+            for edge in islice(edges, 1 if size is None else size):
+                is_it = edge is not None and edge[0] is held and edge[1] == output
+                if is_it and decl.name in opdef.traits.nondifferentiable:
+                    declared = "constant" if decl.name in opdef.traits.constant else "nondifferentiable"
+                    return (
+                        f"has no gradient, as {opdef.subject} takes it as {decl.name!r}, which is declared {declared}; "
+                        "take that out and return its gradient from the backward, or pass allow_unused=True for None"
+                    )
+    return (
+        "does not appear in the graph of the outputs, expected one that they were computed from, and not as what an op "
+        "declares nondifferentiable or constant; pass allow_unused=True for None"
+    )
 
 
 @trimming

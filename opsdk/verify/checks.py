@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
 from opsdk.define.opdef import OpDef
-from opsdk.verify.report import Finding, Row, Verdict, is_reference, kind_of
+from opsdk.verify.report import UNWRITTEN, Finding, Row, Verdict, is_reference, kind_of
 from opsdk.verify.session import Session, target_of
 
 EXPECT = "expect"  # the check that finds an expected finding missing
@@ -99,6 +99,8 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     for session, gradients in pairwise(sessions):
         doubted.update(_beside_wrong(session, gradients))
         patterns.update(_of_derivative(session, gradients))
+    repeated = {name for pair in zip_longest(sessions, sessions[1:]) for name in _of_unwritten(*pair)}
+    found = tuple(finding for finding in found if finding.id not in repeated)
     told = [replace(f, compare=doubted.get(f.id, f.compare), cause=f.cause or patterns.get(f.id)) for f in found]
     return tuple(sorted(told, key=lambda finding: bool(finding.compare)))
 
@@ -121,6 +123,34 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
             is_right = line is not None and "vjp" in line.checks and "vjp" not in line.wrong
             told = "this kernel agrees with the derivative" if is_right else "mend that first"
             yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
+
+
+def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
+    """Yields the ids of findings about elements that a kernel left out, of its own or of the gradients that they are.
+
+    What the memory held there fits any pattern, and is never the fault.
+    """
+    left = {(_kernel_of(f), _about(f)) for f in session.settled if _is_unwritten(f)}
+    for finding in session.settled:
+        if (_kernel_of(finding), _about(finding)) in left and kind_of(finding.check) != "value":
+            yield finding.id
+    for cause, name in () if gradients is None else _with_inputs(session, gradients):
+        if _is_unwritten(cause):
+            key = _kernel_of(cause), name
+            yield from (finding.id for finding in session.settled if (_kernel_of(finding), finding.input) == key)
+
+
+def _is_unwritten(finding: Finding) -> bool:
+    return any(text in finding.message for text in UNWRITTEN)
+
+
+def _about(finding: Finding) -> str:
+    """Returns the output that a finding is about, by what its `check` names."""
+    return finding.check.partition(".")[2]
+
+
+def _kernel_of(finding: Finding) -> KernelId:
+    return KernelId.parse(finding.row).at_any_dtype
 
 
 def _of_derivative(session: Session, gradients: Session) -> Iterator[tuple[str, str | None]]:

@@ -224,7 +224,8 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
                 session.skipped[f"{name}, gradient at {call}: {error}"] = None
             return
     seen = report.coverage.smallest_error_seen
-    if seen < 1.0:  # else nothing was seen but errors larger than the gradient
+    # Else nothing was seen but errors larger than the gradient. Far from the samples a gradient may be next to nothing.
+    if seen < 1.0 and not call.extra:
         line.sees = max(line.sees or 0.0, seen)
     session.notes.update(dict.fromkeys(f"{name}, kink {kink}" for kink in report.coverage.kinks[:_KINKS]))
     if report.verdict == "inconclusive" or report.coverage.inconclusive:

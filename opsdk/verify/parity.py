@@ -11,8 +11,9 @@ import numpy as np
 
 from opsdk.autograd import trial as _dynamic  # noqa: F401 - registers itself
 from opsdk.core.errors import DerivativeOrderError, GradientMissingError, KernelNotFoundError
+from opsdk.define.call import complete_attrs
 from opsdk.define.frontend import BACKWARD, OUTPUTS, TRIALS, Attempt, Trial, Tried
-from opsdk.define.infer import OPEN_SIZES, rule_raising
+from opsdk.define.infer import rule_raising
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
@@ -43,6 +44,7 @@ from opsdk.verify.inputs.calls import (
 )
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.launch import launch, plan_of, results
+from opsdk.verify.kernels.open_sizes import refused, remedy
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import second_order
 
@@ -103,13 +105,14 @@ def _counts(session: Session, trial: Trial, attempt: Attempt, call: Call) -> boo
             session.skipped[f"{trial.where}: {error}"] = None
             return True
         message = f"{opdef.subject}, {trial.where}: sample {call} expected to run as on arrays, raised {said(error)}"
-        subject, place = rule_raising(error)
+        which, (subject, place) = "", rule_raising(error)
         if place:  # whatever kernel would have run
             case = replace(session.reference(call), at=place)
             wanted = f"expected sizes of None to be carried through {trial.where}"
-            refused = said(error).replace(f"{subject}, infer: ", "", 1)
-            message = f"{subject}, infer: {wanted}, raised {refused}; {OPEN_SIZES}"
-        case.find_raised(trial.check, message, error)
+            told = said(error).replace(f"{subject}, infer: ", "", 1)
+            message = f"{subject}, infer: {wanted}, raised {told}; {remedy(error)}"
+            which = refused(opdef, call, complete_attrs(opdef, call.attrs)) if subject == opdef.subject else ""
+        case.find_raised(trial.check, message, error, help=which)
     else:
         if attempt.is_extra:
             return False

@@ -16,6 +16,8 @@ from opsdk.verify.level import Level
 Verdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 SCHEMA = 1
+# What a kernel does with elements that are no values of the inputs: of an output, or of memory that it asked for.
+UNWRITTEN = ("leaves it as the memory was", "reads memory that it asked for and never wrote")
 # The parts of a finding in the order of a document: what it is about, what is wrong, what to do.
 _FINDING = (
     *("id", "op", "row", "check", "message", "at", "sample", "input", "index", "analytic", "numeric", "error_bar"),

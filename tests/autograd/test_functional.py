@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -480,3 +482,18 @@ def test_a_sum_of_contributions_that_cancel_in_float32_is_what_is_left():
     terms = [x * 4096.0, x * 1.0, x * -4096.0]  # in float16, 4096 + 1 is 4096
     (first,) = opsdk.grad(opsdk.stack(terms).sum(), x, create_graph=True)
     assert first.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("option", "declared"), [("constant", "constant"), ("nondifferentiable", "nondifferentiable")])
+def test_an_input_that_an_op_declares_to_carry_no_gradient_is_named_where_one_is_asked_for(option, declared):
+    op = opsdk.op("f(Tensor[] xs, Tensor w) -> Tensor y", namespace="t", **{option: ["w"]})(lambda xs, w: xs[0] * w)
+    op.backward(lambda w, dy: [dy * w, 0 * dy])
+    x, w = (opsdk.to_tensor([2.0, 3.0], stop_gradient=False) for _ in range(2))
+    for leaf in (w, 2 * w):
+        message = (
+            f"grad: input 0 of shape (2,) has no gradient, as op 't::f' takes it as 'w', which is declared {declared}; "
+            "take that out and return its gradient from the backward, or pass allow_unused=True for None"
+        )
+        with pytest.raises(GraphError, match=re.escape(message)):
+            opsdk.grad(op([x, x], leaf), leaf)
+        assert opsdk.grad(op([x, x], leaf), leaf, allow_unused=True) == [None]

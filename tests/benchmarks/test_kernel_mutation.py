@@ -298,7 +298,7 @@ def test_every_function_has_mutants_or_nothing_to_edit(every_mutant):
 
 RESULT = Result(
     "contrib_ops/a/b.c:f/index-000000", "d", "index", "c", "a", "contrib::b", "x[i]", "x[i + 1]",
-    "caught", "values", "contrib::b[cpu,float64,c]::value.y", 1.0,
+    "caught", "values", "contrib::b[cpu,float64,c]::value.y", 1.0, "abc123",
 )  # fmt: skip
 
 
@@ -349,7 +349,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
         replace(RESULT, id="gap", verdict="survived", by="", language="numba", before="a | b"),
         replace(RESULT, id="text", verdict="invalid"),
         replace(RESULT, id="late", by="takes longer than it may", kind="bounds"),
-        replace(RESULT, id="crash", by="crashes, SIGSEGV"),
+        replace(RESULT, id="crash", by="crashes, SIGSEGV", commit=""),
     ]
     why = page.reasons(file)
     assert why == {"same": "it has no effect"}
@@ -359,6 +359,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
     assert "**3 of 4 that change anything are caught, 75.0 %.** 1 survivors" in text
     assert "1 are missed, 1 of them by the first stage alone" in text
     assert "0 are caught under `--thorough`" in text
+    assert "Judged at abc123 (5), a commit that was not written down (1): a result holds" in text
     assert "| index: an index beside the right one | 2 | 0 | 1 | 1 |" in text
     assert "| Numba | 0 | 0 | 1 | 0 |" in text
     assert "| `value` | 1 |" in text

@@ -110,7 +110,27 @@ def test_an_infer_rule_that_refuses_open_sizes_is_named_by_its_own_line():
     (one,) = verify(op).findings
     assert one.message.startswith(
         "op 'planted::f', infer: expected sizes of None to be carried through in a Program, raised ValueError: w "
-        "expected (D,), got (None, 3) and (None,); "
+        "expected (D,), got (None, 3) and (None,); a size that is not known yet is None; ask of it only what it "
+        "can tell, and pass it on"
     )
+    assert one.help == "it refuses None as x.shape[1] or w.shape[0]"
     assert one.at.endswith(f"test_blame.py:{rule.__code__.co_firstlineno}")
     assert one.row == "cpu,float64,numpy"
+
+
+def test_numbers_of_elements_that_a_kernel_of_the_backward_left_out_are_no_findings_of_their_own():
+    op = opsdk.op("f(Tensor x, Tensor h) -> Tensor y", namespace="planted")(lambda x, h: x * x + h * h)
+    op.backward(lambda x, h, dy: (2 * x * dy, 2 * h * dy))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(2, 7)), rng.normal(size=(2, 7)), reason="a tail")])
+
+    @op.grad.kernel("cpu", language="numba")
+    def tail(x, h, dy, dx, dh):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                dx[i, j] = 2 * x[i, j] * dy[i, j]
+            for j in range(x.shape[1] - x.shape[1] % 4):
+                dh[i, j] = 2 * h[i, j] * dy[i, j]
+
+    report = verify(op, level="quick")
+    (finding,) = report.findings
+    assert (finding.check, finding.cause) == ("value.dh", "elements that no loop of it writes")

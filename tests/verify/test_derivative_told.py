@@ -3,7 +3,8 @@
 import numpy as np
 
 import opsdk
-from opsdk.verify import verify
+from opsdk.verify import derivative, verify
+from opsdk.verify.inputs.calls import Call
 
 
 def test_a_wrong_dtype_hides_no_factor(define):
@@ -67,3 +68,14 @@ def test_a_size_that_jumps_with_the_values_is_undecided_where_the_rule_leaves_it
     assert report.findings == ()
     (told,) = report.coverage.inconclusive
     assert "expected one output shape, got [(3,)] after a small step, [(4,)] before" in told
+
+
+def test_what_it_sees_down_to_is_that_of_its_samples_and_not_of_great_numbers(monkeypatch):
+    far = Call([np.full(3, 30.0)], {}, "great", False, extra=True)
+    monkeypatch.setattr(derivative, "special_calls", lambda *_: [far])
+    op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: 1 + np.exp(-x * x / 33))
+    op.backward(lambda x, dy: -dy * np.exp(-x * x / 33) * x / 16.5)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), reason="a matrix")])
+    report = verify(op)
+    assert report.verdict == "pass"
+    assert max(row.sees_down_to for row in report.rows if row.sees_down_to is not None) < 1e-7

@@ -230,7 +230,8 @@ class Frame:
         """Returns the dtype that chooses the function: that of the input which chose the kernel; others agree.
 
         Those that the kernel declares may differ, as may those of another kind where the op has an infer rule of its
-        own, and the source looks at dtypes.
+        own, and the source looks at dtypes. A residual of another kind has the dtype that the infer rule gives
+        it, whoever calls.
 
         Raises:
             KernelNotFoundError: an input has another dtype than the function can expect.
@@ -247,6 +248,8 @@ class Frame:
             told = wanted.get(name)
             if isinstance(told, tuple):
                 self._check_declared(name, told, item.dtype)
+            elif told is None and name in self._opdef.reads and item.dtype.kind != first[1].kind:
+                continue  # as the infer rule says
             else:  # like another, the first unless it is declared
                 other = (told, given[told].dtype) if told in given else first
                 self._check_like(name, item.dtype, other, is_told=told is not None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from shlex import quote
 
-from gradcheck.report import labelled, tallied, verdict_word
+from gradcheck.report import counted, labelled, tallied, verdict_word
 from gradcheck.show import junit, page
 from gradcheck.show.figures import FIGURE_STYLE, figures
 from opsdk.define.kernel.kernel import KernelId
@@ -144,10 +144,10 @@ def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:
 
 
 def _head(run: Run) -> str:
-    rows = sum(len(one.report.rows) for one in run.checked)
-    count = len(run.checked)
+    rows = [(row.op, KernelId.parse(row.row).at_any_dtype) for one in run.checked for row in one.report.rows]
+    ops, kernels = counted(len(run.checked), "op"), counted(len(set(rows)), "kernel")
     return (
-        f"opsdk {run.version} · {count} op{'' if count == 1 else 's'}, {rows} kernels · judged in float64 · "
+        f"opsdk {run.version} · {ops}, {kernels} with those of gradients · judged in float64 · "
         f"seed {run.seed} · {run.machine}"
     )
 

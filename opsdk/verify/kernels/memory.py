@@ -20,7 +20,7 @@ from opsdk.backends.call import first_call
 from opsdk.backends.call.buffers import infer_buffers, unneeded
 from opsdk.backends.call.checked import checked_first
 from opsdk.backends.call.language import language_of
-from opsdk.backends.memory.guarded import GuardedMemory, Touch, filling, watcher
+from opsdk.backends.memory.guarded import GUARD, GuardedMemory, Touch, filling, watcher
 from opsdk.backends.numba.text import place_of
 from opsdk.core.nested import named, refill
 from opsdk.define.call import complete_attrs
@@ -29,10 +29,16 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies
 from opsdk.verify.kernels.agreement import LAST
+from opsdk.verify.report import UNWRITTEN
 from opsdk.verify.session import Case
 
 _COMPILED = "compiled it reads or overwrites what lies there"
 _REMEDY = "end its loops at the sizes of its arrays"
+_FAR = (  # where nobody can go on
+    "{}, kernel {}: expected it to stay inside its arrays at sample {}, it left them by more than "
+    f"{GUARD >> 20} MiB, which ends this process: {_REMEDY}; opsdk check judges such ops in processes of their own\n"
+)
+_SKIPPED = "elements that no loop of it writes"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
 
 
@@ -113,14 +119,13 @@ def _tell_left(case: Case, left: Left) -> None:
     """Finds elements of an output that are no values of the inputs; they may look right, or change at every call."""
     name, where = left.name, left.where
     count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
-    reads = "reads memory that it asked for and never wrote" if left.is_own else "leaves it as the memory was"
     case.did("value")
     case.find(
         f"value.{name}",
         f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
-        f"{name}{list(index) if index else ''}: this kernel {reads}, expected a value",
+        f"{name}{list(index) if index else ''}: this kernel {UNWRITTEN[left.is_own]}, expected a value",
         index=index,
-        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None if left.is_own else _SKIPPED,
     )
 
 
@@ -179,7 +184,7 @@ def run_guarded(
         inputs.append(refill(value, iter([memory.holding(array, called) for called, array in named(name, value)])))
     try:
         launch = checked_first(opdef, kernel, language_of(kernel).launch_into(opdef, kernel, memory.empty))
-        with memory.watched():
+        with memory.watched(_FAR.format(opdef.subject, kernel, call)):
             made = launch(*inputs, **complete_attrs(opdef, call.attrs))
         ran.made = list(made) if isinstance(made, tuple) else [made]
     except Exception as error:

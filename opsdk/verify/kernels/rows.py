@@ -18,7 +18,7 @@ from opsdk.core.errors import CompileError, KernelNotFoundError, OpsdkError, not
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.gradient import GradientInfer
-from opsdk.define.infer import OPEN_SIZES, InferFunction
+from opsdk.define.infer import InferFunction
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
@@ -29,6 +29,7 @@ from opsdk.verify.kernels.agreement import check_values, same_bits
 from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
+from opsdk.verify.kernels.open_sizes import refused, remedy
 from opsdk.verify.kernels.reach import tell_nan
 from opsdk.verify.kernels.watched import watch
 from opsdk.verify.session import Case, Session, cannot_run_here, said
@@ -329,8 +330,9 @@ def _check_open(case: Case, attrs: Any, fresh: list[Any]) -> None:
     except OpsdkError:
         return  # a rule may say that it needs a size
     except Exception as error:
-        message = f"expected sizes of None to be carried through, raised {said(error)}; {OPEN_SIZES}"
-        case.find_raised("infer.open", f"{opdef.subject}, infer: {message}", error)
+        message = f"expected sizes of None to be carried through, raised {said(error)}; {remedy(error)}"
+        which = refused(opdef, case.call, attrs)
+        case.find_raised("infer.open", f"{opdef.subject}, infer: {message}", error, help=which)
         return
     for position, made in zip(opdef.schema.fresh_outputs, fresh, strict=True):
         spec = inferred[position]

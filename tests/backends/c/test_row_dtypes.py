@@ -139,3 +139,26 @@ def test_verify_tries_each_declared_dtype_of_a_gradient():
     wrong = BACKWARD.replace("each_f64(n, s,", "each_f64(n, -s,")
     found = opsdk.verify(mixed(grad=wrong)).findings
     assert {finding.op for finding in found} == {"t::mixed_grad"}
+
+
+def test_an_integer_residual_has_the_dtype_that_the_infer_rule_gives_it():
+    op = opsdk.op("t::put(Tensor x) -> Tensor y, residuals (Tensor<int> order)")(
+        lambda x: (x[[2, 0, 1]], np.array([2, 0, 1]))
+    )
+    op.infer(lambda x: (x, opsdk.TensorSpec(x.shape, "int64")))
+
+    @op.backward
+    def put_grad(order, dy):
+        dx = np.empty_like(dy)
+        dx[order] = dy
+        return dx
+
+    source = """
+    void put_grad_f64(const DLTensor *order, const DLTensor *dy, DLTensor *dx) {
+      for (int64_t i = 0; i < opsdk_size(dy); ++i)
+        OPSDK_DATA(double, dx)[OPSDK_DATA(const int64_t, order)[i]] = 2 * OPSDK_DATA(const double, dy)[i];
+    }"""
+    op.grad.kernel("cpu", language="c", dtype="float64", source=source)
+    x = opsdk.to_tensor([3.0, 1.0, 2.0], dtype="float64", stop_gradient=False)
+    op(x).backward(opsdk.to_tensor([1.0, 10.0, 100.0], dtype="float64"))
+    assert x.grad.tolist() == [20, 200, 2]

@@ -121,3 +121,15 @@ def test_a_kernel_that_differs_from_nan_of_no_overflow_is_told_with_the_doubt(de
         "cpu,float64,numba",
         "the reference gives nan of finite inputs; mend that first, unless it is meant",
     )
+
+
+def test_a_kernel_that_makes_no_nan_of_nan_is_told_what_is_to_be_decided_and_not_that_it_alone_is_wrong(define):
+    def hidden(x, y):
+        for i in range(x.size):
+            y.flat[i] = 2 * x.flat[i] if x.flat[i] == x.flat[i] else 0.0
+
+    report = told_of(define, lambda x: 2 * x, np.array([np.nan, 1.0]), kernel=hidden)
+    (finding,) = report.findings
+    assert finding.compare == (
+        "nan or an infinity of the inputs makes nan in the reference and none in this kernel; decide which is meant"
+    )
