@@ -34,7 +34,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:  # Any: Numba's
     return compiled
 
 
-class _Inner(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
+class _Inner(CPUDispatcher):
     """A function that kernels alone call: it has no entry for Python."""
 
     def add_overload(self, compiled: Any) -> None:  # Any, in both: Numba's results, arguments of any kind
@@ -45,7 +45,7 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 
 def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:  # Any: Numba's options and dispatchers
-    """Returns the decorator of what is inlined into kernels, with Numba's options beside those of all such functions."""
+    """Returns the decorator of what kernels inline, with Numba's options beside those of all such functions."""
     return lambda function: _Inner(function, targetoptions={"nopython": True, **INLINE, **options})
 
 
