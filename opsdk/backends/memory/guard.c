@@ -1,8 +1,8 @@
 /* Watches pages that must not be touched, while a kernel runs in any number of threads.
  *
  * What touches one is written down and the page opened, so that the kernel goes on and comes to its end: no thread is
- * torn out of a lock, and nothing but the guard is written to. A fault anywhere else is handed on to whoever handled
- * it before.
+ * torn out of a lock, and nothing but the guard is written to. Of a fault anywhere else it is said what ran, and the
+ * fault is handed on to whoever handled it before.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 #if defined(__linux__)
 #include <ucontext.h>
@@ -29,6 +30,8 @@ typedef struct {
 
 static guard *watched;
 static int64_t count;
+static const char *running; /* what to say of a fault elsewhere */
+static size_t length;
 static struct sigaction before[2];
 static const int signals[2] = {SIGSEGV, SIGBUS};
 
@@ -69,6 +72,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     if (!mprotect((void *)one->low, one->high - one->low, PROT_READ | PROT_WRITE)) return;
   }
+  if (length && write(2, running, length) < 0) length = 0;
   sigaction(number, &before[number == SIGBUS], 0); /* the instruction runs again, and faults again */
 }
 
@@ -110,13 +114,16 @@ static void fill(int byte) {
 #endif
 }
 
-/* Watches guards until `opsdk_unwatch`, while malloc gives memory full of a byte; returns 0 where that is possible. */
-int opsdk_watch(guard *guards, int64_t size, int byte) {
+/* Watches guards until `opsdk_unwatch`, while `what` runs and malloc gives memory full of a byte; returns 0 where that
+ * is possible. */
+int opsdk_watch(guard *guards, int64_t size, int byte, const char *what, int64_t letters) {
   uintptr_t stack[DEPTH];
   walk of = {stack, 0};
   _Unwind_Backtrace(step, &of); /* what is loaded for the first walk is not loaded while a fault is handled */
   watched = guards;
   count = size;
+  running = what;
+  length = (size_t)letters;
   struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
   action.sa_sigaction = on_fault;
   sigemptyset(&action.sa_mask);
@@ -134,6 +141,7 @@ void opsdk_unwatch(void) {
     if (now.sa_sigaction == on_fault) sigaction(signals[i], &before[i], 0); /* a fault elsewhere put it back */
   }
   count = 0;
+  length = 0;
 }
 
 /* Shuts pages; returns 0 where that is possible. */

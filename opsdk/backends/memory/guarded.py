@@ -125,11 +125,16 @@ class GuardedMemory:
         return copy
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Watches the guards of all arrays, also of those that are made meanwhile, where that is possible."""
-        library = watcher()
+    def watched(self, running: str = "") -> Iterator[None]:
+        """Watches the guards of all arrays, also of those that are made meanwhile, where that is possible.
+
+        Args:
+            running: a line for standard error where a fault beyond the guards ends the process: what ran.
+        """
+        library, told = watcher(), running.encode()
         with _turn:
-            if not isinstance(library, str) and not library.opsdk_watch(self._guards, _MOST, self._asked):
+            given = self._guards, _MOST, self._asked, told, len(told)
+            if not isinstance(library, str) and not library.opsdk_watch(*given):
                 self._is_watched = True
             try:
                 yield
@@ -208,6 +213,7 @@ def watcher() -> Any:  # Any: ctypes' library
         library = ctypes.CDLL(str(cached("c", key, cc.LIBRARY_SUFFIX, build)))
     except (CompileError, OSError) as error:
         return str(error)
-    library.opsdk_watch.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
+    others = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64
+    library.opsdk_watch.argtypes = [ctypes.c_void_p, *others]
     library.opsdk_shut.argtypes = [ctypes.c_size_t, ctypes.c_int64]
     return library

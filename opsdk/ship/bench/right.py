@@ -23,6 +23,8 @@ _SLACK = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _REACTIONS = 16.0  # of `measure`, which it multiplies a change by
 _TRIED = 2.0**-10  # by how much numbers are changed to see which elements they enter
 _FEW = 4  # terms, of whose sum is told how many they are when there are more
+# Elements of which a share is counted; the least share that counts; how far counts of one number of terms lie apart.
+_MANY, _LEAST, _AGREE = 64, 0.15, 2.0
 _DRAWS = 8  # more draws of the change by rounding, taken where a difference shows: a step of the function may be near
 
 
@@ -124,7 +126,7 @@ class Truth:
         # Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, (2.5): n terms, added one after
         # another, lose up to n eps/2 of the sum of their magnitudes, and sqrt(n) of that where they do not repeat, as
         # those of an enlarged sample do. That sum is sqrt(n) of what independent changes of eps make, over eps.
-        lost = terms ** (1.5 if self._repeats else 1.0) * np.mean(alone, axis=0)
+        lost = terms ** (1.5 if self._repeats else 1.0) / 2 * np.mean(alone, axis=0)
         return measure(got, want, np.maximum(change, lost / _REACTIONS), self._eps)
 
     @property
@@ -137,12 +139,15 @@ class Truth:
     def _terms(self) -> list[np.ndarray | None]:
         """About how many numbers enter each element of an output, None of one that is not floating.
 
-        Told by changing half of the inputs, a quarter and so on, while an element still changes; that is right to a
-        factor of 2 for most, and the others are held to no more than twice theirs, and no less than half.
+        Told by changing half of the inputs, a quarter and so on. Of n terms all stay with a chance of (1 - share)^n:
+        where the shares of elements that stay tell of one n, all have it. Else it counts how long an element still
+        changes; that is right to a factor of 2 for most, and the others are held to no more than twice theirs, and no
+        less than half.
         """
         middle, rng = flat(self._wanted), np.random.default_rng([0, 23])
         terms = [np.ones(array.shape) if is_float(array) else None for array in middle]
         left = [np.ones(array.shape, bool) for array in middle]
+        seen: list[list[float]] = [[] for _ in middle]  # what each round tells of n
         most = max((array.size for array in flat(self._long.inputs) if is_float(array) and array.size), default=1)
         for count in 2.0 ** np.arange(1, 1 + math.ceil(math.log2(most))):
             some = each(self._long.inputs, partial(_changed, rng=rng, share=1 / count))
@@ -153,10 +158,16 @@ class Truth:
             for k, (array, there) in enumerate(zip(middle, made, strict=True)):
                 held = terms[k]
                 if held is not None and array.shape == there.shape:
-                    left[k] &= (array != there) & ~np.isnan(array)
+                    changed = (array != there) & ~np.isnan(array)
+                    left[k] &= changed
                     held[left[k]] = min(2 * count, most)
+                    if changed.size >= _MANY and _LEAST < changed.mean() < 1.0 - _LEAST:
+                        seen[k].append(math.log1p(-float(changed.mean())) / math.log1p(-1 / count))
             if not any(map(np.any, left)):
                 break
+        for told, held in zip(seen, terms, strict=True):
+            if held is not None and told and max(told) <= _AGREE * min(told):
+                held[...] = np.median(told)
         usual = [1.0 if held is None or not held.size else float(np.median(held)) for held in terms]
         pairs = zip(terms, usual, strict=True)
         return [None if held is None else np.clip(held, count / 2, 2 * count) for held, count in pairs]

@@ -242,7 +242,9 @@ def _infer(opdef: OpDef) -> str:
 
 def _declared(opdef: OpDef) -> str:
     traits = opdef.traits
-    parts = [f"nondifferentiable {', '.join(traits.nondifferentiable)}"] if traits.nondifferentiable else []
+    why = {name: f"{name} ({reason})" for name, reason in traits.reasons.items()}
+    named = [why.get(name, name) for name in traits.nondifferentiable]
+    parts = [f"nondifferentiable {', '.join(named)}"] if named else []
     parts += [f"{name} {domain_of(opdef, name).name.replace('inf', '∞')}" for name in traits.domain]
     parts += [] if traits.deterministic else ["not deterministic"]
     parts += [f"gradient accurate to {traits.accuracy:g}"] if traits.accuracy is not None else []

@@ -20,7 +20,7 @@ from opsdk.backends.call import first_call
 from opsdk.backends.call.buffers import infer_buffers, unneeded
 from opsdk.backends.call.checked import checked_first
 from opsdk.backends.call.language import language_of
-from opsdk.backends.memory.guarded import GuardedMemory, Touch, filling, watcher
+from opsdk.backends.memory.guarded import GUARD, GuardedMemory, Touch, filling, watcher
 from opsdk.backends.numba.text import place_of
 from opsdk.core.nested import named, refill
 from opsdk.define.call import complete_attrs
@@ -34,6 +34,10 @@ from opsdk.verify.session import Case
 
 _COMPILED = "compiled it reads or overwrites what lies there"
 _REMEDY = "end its loops at the sizes of its arrays"
+_FAR = (  # where nobody can go on
+    "{}, kernel {}: expected it to stay inside its arrays at sample {}, it left them by more than "
+    f"{GUARD >> 20} MiB, which ends this process: {_REMEDY}; opsdk check judges such ops in processes of their own\n"
+)
 _SKIPPED = "elements that no loop of it writes"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
 
@@ -180,7 +184,7 @@ def run_guarded(
         inputs.append(refill(value, iter([memory.holding(array, called) for called, array in named(name, value)])))
     try:
         launch = checked_first(opdef, kernel, language_of(kernel).launch_into(opdef, kernel, memory.empty))
-        with memory.watched():
+        with memory.watched(_FAR.format(opdef.subject, kernel, call)):
             made = launch(*inputs, **complete_attrs(opdef, call.attrs))
         ran.made = list(made) if isinstance(made, tuple) else [made]
     except Exception as error:

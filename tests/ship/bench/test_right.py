@@ -73,7 +73,7 @@ def test_where_sums_cancel_a_row_is_held_to_what_the_reference_loses_there():
         other = x[:, ::2].cumsum(axis=1)[:, -1] + x[:, 1::2].cumsum(axis=1)[:, -1]
         assert truth.problem(truth.outputs) == ""
         assert truth.problem([other]) == ""
-        other[77] += np.float32(0.25)
+        other[77] += np.float32(0.1)
         assert truth.problem([other]).startswith("output 'y' wrong in 1 of 400 elements, worst y[77]")
 
 
@@ -103,11 +103,22 @@ def test_how_many_numbers_enter_an_element_is_told_by_what_changes_it(truth):
 
         rng = np.random.default_rng(0)
         terms = Truth(dot.opdef, Call([rng.normal(size=(64, 64)), rng.normal(size=(64, 64))], {}))._terms[0]
-        assert 64 <= np.median(terms) <= 256  # of 128, by powers of 2
+        assert np.all(np.abs(terms - 128) < 16)
     assert truth._terms[0].max() <= 4
     y = truth.outputs[0].copy()
     y[::100] *= np.float32(1.001)
     assert truth.problem([y]).startswith("output 'y' wrong in 99")  # of 1000, those that are not near 0
+
+
+def test_elements_of_unlike_numbers_of_terms_are_not_told_to_have_one():
+    with REGISTRY.scoped():
+
+        @opsdk.op("right::parts_of(Tensor x) -> Tensor y", infer=lambda x: opsdk.TensorSpec(x.shape[:1], x.dtype))
+        def parts_of(x):
+            return np.concatenate([x[:200].sum(axis=1), x[200:, :4].sum(axis=1)])
+
+        (terms,) = Truth(parts_of.opdef, Call([np.random.default_rng(0).normal(size=(400, 1024))], {}))._terms
+        assert np.median(terms[:200]) > 2 * np.median(terms[200:])
 
 
 def test_a_gradient_that_nobody_wants_may_be_left_out():

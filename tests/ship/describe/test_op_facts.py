@@ -69,6 +69,11 @@ def test_promises_are_told():
     assert facts.infer.startswith("a function at ")
 
 
+def test_what_carries_no_gradient_is_told_with_the_reason():
+    cube = define(nondifferentiable={"y": "saved for the backward"})
+    assert facts_of(cube).declared == "nondifferentiable y (saved for the backward)"
+
+
 def test_a_kernel_says_what_decides_the_sizes_that_it_fills():
     op = define(infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
 

@@ -1,5 +1,9 @@
 """Kernels that read or write beside their arrays, or leave elements out, though the numbers come out right."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -220,3 +224,20 @@ def test_a_thread_of_a_kernel_that_leaves_its_arrays_is_told_and_goes_on():
         "it wrote index 5 of output 'y', which has 5 elements",
     )
     assert found.outside.at == "<C source of t::f>:10"
+
+
+@pytest.mark.slow  # a process that compiles and ends; test_guarded.py has one that compiles nothing
+def test_a_kernel_that_ends_the_process_far_from_its_arrays_is_named_before(tmp_path):
+    (tmp_path / "far.py").write_text(
+        'import opsdk\n@opsdk.op("far::f(Tensor x) -> Tensor y")\ndef f(x): return 2 * x\n'
+        'f.kernel("cpu", language="c", dtype="float64", source="""\n'
+        "void f_f64(const DLTensor *x, DLTensor *y) { OPSDK_DATA(double, y)[100000000000] = opsdk_size(x); }\n"
+        '""")\nopsdk.verify(f)\n'
+    )
+    done = subprocess.run([sys.executable, "far.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stderr.splitlines()[-1] == (
+        "op 'far::f', kernel c (cpu, float64): expected it to stay inside its arrays at sample (float64(3, 5)) matrix, "
+        "with an exact 0, it left them by more than 1 MiB, which ends this process: end its loops at the sizes of its "
+        "arrays; opsdk check judges such ops in processes of their own"
+    )
