@@ -162,7 +162,7 @@ const char *opsdk_message(int32_t status) {
     T column[BASE];                                                                                                   \
     for (int64_t k = 0; k < n; ++k) {                                                                                 \
       const T pivot = a.at[k * a.down + k];                                                                           \
-      if (!(pivot > 0)) return 1;                                                                                     \
+      if (!(pivot > 0) || pivot > pivot * 2) return 1;                                                                \
       const T scale = 1 / root(pivot);                                                                                \
       for (int64_t i = k; i < n; ++i) column[i] = a.at[i * a.down + k] *= scale;                                      \
       for (int64_t i = k + 1; i < n; ++i) {                                                                           \
