@@ -19,6 +19,8 @@ _UNITS = FLOAT64_EPS * np.arange(-4, 5)
 _SPREADS = 64.0
 # An element this far below the steps that it was measured with, or below one, says little: of x**3 near 0 they leave 0.
 _LEAST_SHARE = 2.0**-6
+# What numbers near one leave where they cancel: 1 - tanh(x)**2 is a staircase, which no change of a large x shows.
+_NEAR_ONE = 64.0 * FLOAT64_EPS
 # A backward may lose digits of a small element in a way that no change of its arguments shows.
 _COARSE = 0.01
 
@@ -37,7 +39,8 @@ def judge_far_below(outcome: Outcome) -> Outcome:
     distance = np.abs(comparison.analytic - comparison.numeric)
     size = np.maximum(np.abs(comparison.analytic), np.abs(comparison.numeric))
     own = comparison.allowance - comparison.shared
-    excused = (distance > np.maximum(own, _COARSE * size)) & (comparison.bar < CLEAR * size)  # False where one is NaN
+    least = np.maximum(np.maximum(own, _COARSE * size), _NEAR_ONE)
+    excused = (distance > least) & (comparison.bar < CLEAR * size)  # False where one is NaN
     magnitude = np.abs(outcome.point.values(outcome.k)).ravel()[comparison.elements]
     is_seen = magnitude >= _LEAST_SHARE * np.maximum(probe.room.scale.ravel()[comparison.elements], 1.0)
     is_seen &= (comparison.status == Status.RIGHT) & ~comparison.kink & comparison.numeric.any(axis=0)
