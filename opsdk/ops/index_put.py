@@ -71,12 +71,12 @@ def index_put_grad(
     entries = entries_of(index, indices)
     dx = dout.copy()
     dx[entries] = 0
-    taken = places_of(dout.shape)[entries]
-    order = np.arange(taken.size)
-    last = np.empty(dout.size, np.intp)
+    taken = places_of(dout.shape, dout)[entries]
+    order = np.arange(taken.size, like=dout)
+    last = np.empty(dout.size, np.intp, like=dout)
     last[taken.reshape(-1)] = order
     stays = (last[taken.reshape(-1)] == order).reshape(taken.shape)
-    return dx, sum_to(np.where(stays, dout[entries], np.zeros((), dout.dtype)), value_spec.shape)
+    return dx, sum_to(np.where(stays, dout[entries], dout.dtype.type(0)), value_spec.shape)
 
 
 @index_put_grad.backward(composite=True, complex=True)

@@ -35,7 +35,7 @@ def _getitem(x: TensorSpec, index: Code) -> TensorSpec:
 @getitem.backward(complex=True)
 def getitem_grad(x_spec: Any, dout: np.ndarray, index: Code) -> np.ndarray:
     """Zeros, with the cotangent where it was taken from."""
-    dx = np.zeros(x_spec.shape, x_spec.dtype)
+    dx = np.zeros(x_spec.shape, x_spec.dtype, like=dout)
     dx[entries_of(index)] = dout
     return dx
 
@@ -71,7 +71,7 @@ def _index(x: TensorSpec, indices: list[TensorSpec], index: Code) -> TensorSpec:
 @index.backward(complex=True)
 def index_grad(x_spec: Any, indices: Sequence[np.ndarray], dout: np.ndarray, index: Code) -> np.ndarray:
     """Zeros, with the cotangents added where they were taken from."""
-    places = places_of(x_spec.shape)
+    places = places_of(x_spec.shape, dout)
     taken = places[entries_of(index, indices)]
     return sum_at(dout.reshape(-1), taken.reshape(-1), places.size).reshape(x_spec.shape)
 
@@ -85,9 +85,9 @@ def index_grad_grad(indices: Any, ddx: Any, index: Code) -> Any:
 _op_index = index  # which the attribute is called, too
 
 
-def places_of(shape: Sequence[int]) -> np.ndarray:
-    """Returns the number of each element of an array, in C order."""
-    return np.arange(math.prod(shape)).reshape(shape)
+def places_of(shape: Sequence[int], like: np.ndarray) -> np.ndarray:
+    """Returns the number of each element of an array, in C order, where another array is."""
+    return np.arange(math.prod(shape), like=like).reshape(shape)
 
 
 # An index as integers, four for each entry: what it is, and start, stop and step of a slice or the position. Calls that
