@@ -38,7 +38,7 @@ _FAR = (  # where nobody can go on
     "{}, kernel {}: expected it to stay inside its arrays at sample {}, it left them by more than "
     f"{GUARD >> 20} MiB, which ends this process: {_REMEDY}; opsdk check judges such ops in processes of their own\n"
 )
-_SKIPPED = "elements that no loop of it writes"
+_SKIPPED = "elements that no loop of it sets: none writes them, or one adds to what was there"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
 
 
