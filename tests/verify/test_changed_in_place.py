@@ -19,7 +19,7 @@ def define_centred(saved=lambda batch, mean: batch):
         "planted::centred(Tensor x, Tensor(a!) mean, *, bool training=True, float momentum=0.25) "
         "-> (Tensor y, Tensor batch)",
         constant=["mean"],
-        nondifferentiable=["batch"],
+        nondifferentiable={"batch": "saved for the backward"},
     )
     def centred(x, mean, *, training, momentum):
         batch = x.mean(axis=0) if training else mean.copy()
