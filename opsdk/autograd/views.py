@@ -90,7 +90,7 @@ def check_windows(tensor: Any, subject: str) -> None:
     """Checks that the graph can be told of a change of one tensor, for all that share its memory.
 
     Raises:
-        InPlaceError: one of them is a leaf that needs a gradient, or is no window of the base's elements.
+        InPlaceError: one of them is a leaf that needs a gradient, or views other elements than the base's.
     """
     base = base_of(tensor)
     for other in sharing(tensor):
@@ -138,7 +138,7 @@ def _plan(op: Op, dtype: np.dtype[Any]) -> TapePlan:
 
 
 def _geometry(base: Any, view: Any) -> Mapping[str, Any] | None:
-    """Returns the window that a view has of its base, as attributes of `as_strided`; None where it is none."""
+    """Returns the window that a view has of its base, as attributes of `as_strided`; None where it views others."""
     whole, part = base._array, view._array
     unit = whole.itemsize
     if not isinstance(whole, np.ndarray) or whole.dtype != part.dtype:
