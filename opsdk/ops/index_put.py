@@ -38,7 +38,7 @@ def index_put_(x: np.ndarray, indices: Sequence[np.ndarray], value: np.ndarray, 
         ShapeError: the value does not broadcast.
     """
     entries = entries_of(index, indices)
-    x[entries] = np.broadcast_to(value, np.broadcast_to(np.empty((), np.bool_), x.shape)[entries].shape)
+    x[entries] = np.broadcast_to(value, x[entries].shape)
 
 
 class _PutInfer:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided as _view
 
 from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
@@ -41,7 +40,7 @@ def as_strided(x: np.ndarray, *, size: Steps, stride: Steps, offset: int, layout
         ShapeError: the window reaches beyond x, or a step lacks its axis.
     """
     memory, first = _memory(x, layout)
-    return _window(memory, first + offset, size, stride).copy()
+    return memory[_window(memory, first + offset, size, stride)]
 
 
 @as_strided.infer
@@ -54,9 +53,9 @@ def as_strided_grad(
     x_spec: Any, dout: np.ndarray, size: Steps, stride: Steps, offset: int, layout: Steps
 ) -> np.ndarray:
     """Zeros, with the cotangents added where they were taken from."""
-    order = np.arange(math.prod(x_spec.shape)).reshape(x_spec.shape)
-    places, first = _memory(order, layout)
-    taken = _window(places, first + offset, size, stride)
+    order = np.arange(math.prod(x_spec.shape), like=dout).reshape(x_spec.shape)
+    numbers, first = _memory(order, layout)
+    taken = numbers[_window(numbers, first + offset, size, stride)]
     return sum_at(dout.reshape(-1), taken.reshape(-1), order.size).reshape(x_spec.shape)
 
 
@@ -92,8 +91,8 @@ def as_strided_scatter(
             f"for size {tuple(size)}"
         )
     memory, first = _memory(x.copy(order="C"), layout)
-    _window(memory, first + offset, size, stride)[...] = part
-    return _window(memory, first, x.shape, layout).copy() if layout else memory.reshape(x.shape)
+    memory[_window(memory, first + offset, size, stride)] = part
+    return memory[_window(memory, first, x.shape, layout)] if layout else memory.reshape(x.shape)
 
 
 @as_strided_scatter.infer
@@ -148,17 +147,17 @@ def _memory(x: np.ndarray, layout: Steps) -> tuple[np.ndarray, int]:
         ShapeError: there is not a step for each axis.
     """
     if not layout:
-        return np.ascontiguousarray(x).reshape(-1), 0
+        return x.reshape(-1), 0
     if len(layout) != x.ndim:
         raise ShapeError(f"as_strided: layout expected {x.ndim} steps, one per axis of x, got {tuple(layout)}")
     low, high = reach(x.shape, layout)
-    memory = np.zeros(high - low + 1, x.dtype)
-    _window(memory, -low, x.shape, layout)[...] = x
+    memory = np.zeros(high - low + 1, x.dtype, like=x)
+    memory[_window(memory, -low, x.shape, layout)] = x
     return memory, -low
 
 
 def _window(memory: np.ndarray, first: int, size: Steps, stride: Steps) -> np.ndarray:
-    """Returns the view of elements at regular steps.
+    """Returns the places of elements at regular steps, where the memory is.
 
     Raises:
         ShapeError: it reaches beyond the memory, or a step lacks its axis.
@@ -166,14 +165,18 @@ def _window(memory: np.ndarray, first: int, size: Steps, stride: Steps) -> np.nd
     if len(size) != len(stride):
         raise ShapeError(f"as_strided: stride expected {len(size)} steps, one per size, got {tuple(stride)}")
     if math.prod(size) == 0:
-        return np.empty(size, memory.dtype)
+        return np.zeros(size, np.int64, like=memory)
     low, high = reach(size, stride)
     if not 0 <= first + low <= first + high < memory.size:
         raise ShapeError(
             f"as_strided: size {tuple(size)} with stride {tuple(stride)} expected to lie within {memory.size} "
             f"elements, got places {first + low} to {first + high}"
         )
-    return _view(memory[first:], tuple(size), [step * memory.itemsize for step in stride])
+    places = np.full(size, first, like=memory)
+    for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
+        along = [-1 if i == axis else 1 for i in range(len(size))]
+        places = places + (np.arange(count, like=memory) * step).reshape(along)
+    return places
 
 
 @as_strided.samples
