@@ -115,7 +115,8 @@ def follow(changed: Any) -> None:
         return
     base = base_of(changed)
     others = [other for other in sharing(changed) if base_of(other) is base]
-    if changed._edge is None and all(other._edge is None for other in others):
+    is_leaf = base._edge is None and not base._stop  # whose views are windows of it, whatever it holds
+    if is_leaf or not any(map(_flows, (changed, *others))):
         return
     if base is not changed:
         before = base._same()
@@ -128,8 +129,12 @@ def follow(changed: Any) -> None:
 def _place(tensor: Any, op: Op, inputs: list[Any], window: Mapping[str, Any] | None) -> None:
     """Gives a tensor its place in the graph, as the output of an op that was not run: it has the values already."""
     tensor._edge, tensor._stop = None, True
-    if any(value._edge is not None for value in inputs):
+    if any(map(_flows, inputs)):
         record(_plan(op, tensor._array.dtype), inputs, window or {}, (tensor,))
+
+
+def _flows(tensor: Any) -> bool:
+    return tensor._edge is not None and not tensor._stop
 
 
 @cache

@@ -164,6 +164,23 @@ def test_without_recording_values_change_and_the_graph_does_not(leaf):
     assert leaf.grad.numpy().tolist() == [2.0, 20.0, 200.0, 2000.0]
 
 
+def test_views_of_a_leaf_that_is_set_stay_views_of_it(leaf):
+    tail = leaf[1:]
+    leaf.set_value(np.array([5.0, 6.0, 7.0, 8.0]))
+    assert tail.numpy().tolist() == [6.0, 7.0, 8.0]
+    weighed(tail).backward()
+    assert leaf.grad.numpy().tolist() == [0.0, 1.0, 10.0, 100.0]
+
+
+def test_a_tensor_that_was_cut_off_stays_so_when_a_view_changes(leaf):
+    x = leaf * 2.0
+    x.stop_gradient = True
+    x[1:].fill_(3.0)
+    assert x.stop_gradient
+    (x * leaf).sum().backward()
+    assert leaf.grad.numpy().tolist() == [2.0, 3.0, 3.0, 3.0]
+
+
 def test_a_view_taken_without_recording_still_tells_its_base(leaf):
     x = leaf * 2.0
     with opsdk.no_grad():
