@@ -76,7 +76,7 @@ def _following(
         level = "default" if session.thorough else session.level
         again.append(Session(session.opdef, calls, session.seed, session.budget, session.rows, level=level))
     try:
-        with _without(suspects):
+        with without(suspects):
             examine(again)
     except Exception:  # what it cannot be without is not its cause
         return
@@ -133,7 +133,7 @@ def _key(kernel: Kernel) -> KernelId:
 
 
 @contextmanager
-def _without(kernels: Sequence[Suspect]) -> Iterator[None]:
+def without(kernels: Sequence[Suspect]) -> Iterator[None]:
     """Takes kernels away for as long as a `with` block lasts."""
     before = [(opdef, list(opdef.kernels)) for opdef, _ in kernels]
     try:

@@ -17,7 +17,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
-from opsdk.verify.blame import put_down
+from opsdk.verify.blame import put_down, without
 from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
@@ -36,7 +36,7 @@ from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
-from opsdk.verify.residuals import check_residuals
+from opsdk.verify.residuals import check_residuals, keeps_wrong
 from opsdk.verify.session import Session
 from opsdk.verify.silent import check_silent
 
@@ -171,10 +171,11 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
 
 def _examine_rest(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:
     """Proves what is about ops whose kernels ran: of some the values alone."""
-    for k, session in enumerate(sessions):
-        if session.is_judged:
-            outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
-            _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
+    with without([(session.opdef, kernel) for session in sessions for kernel in keeps_wrong(session)]):
+        for k, session in enumerate(sessions):
+            if session.is_judged:
+                outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
+                _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
 
 
 def _examine_again(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:
