@@ -20,7 +20,6 @@ from opsdk.verify.report import Finding, is_reference, kind_of
 from opsdk.verify.session import Session
 from opsdk.verify.subjects import first_order, without_constants
 
-
 Suspect = tuple[OpDef, Kernel]
 
 
@@ -38,8 +37,9 @@ def put_down(sessions: Sequence[Session], examine: Callable[[Sequence[Session]],
     for session in sessions:
         for finding in _of_reference(session):
             if finding.id in follows:
-                kernels = dict.fromkeys(f"the {kernel.language} kernel of {op.subject}" for op, kernel in suspects)
-                _tell(session, finding, compare=f"right without {' and '.join(kernels)}, which it calls; mend that first")
+                named = dict.fromkeys(f"the {kernel.language} kernel of {op.subject}" for op, kernel in suspects)
+                told = f"right without {' and '.join(named)}, which it calls; mend that first"
+                _tell(session, finding, compare=told)
             elif kind_of(finding.check) == "vjp":
                 _doubt(session, finding, suspects)
 
