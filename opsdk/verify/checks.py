@@ -1,8 +1,9 @@
 """Checks by name, in the order in which `verify` runs them, and their findings: causes first, expected ones apart.
 
-A fault of a kernel comes before what follows from it in a runtime, which is folded in. A kernel of a backward that
-differs from a reference which is wrong itself comes after that. A finding that an op's author expects is told as a note
-with its reason, and missed where it does not show.
+A fault of a kernel comes before what follows from it in a runtime, which is folded in; a wrong value of what comes out
+otherwise each time is no fault of its own. A kernel of a backward that differs from a reference which is wrong itself
+comes after that. A finding that an op's author expects is told as a note with its reason, and missed where it does not
+show.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     direct = [finding for finding in told.values() if kind_of(finding.check) not in FOLLOWING]
     also: dict[str, dict[str, None]] = {}
     kept: list[Finding] = []
+    unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
     for finding in told.values():
+        if kind_of(finding.check) == "value" and (_kernel_of(finding), _about(finding)) in unsteady:
+            continue  # what comes out otherwise each time is right at times only
         cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
         if cause is None:
             kept.append(finding)
