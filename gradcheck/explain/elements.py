@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from gradcheck.explain.hypothesis import CLOSE, peak, same
-from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray
+from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, resolution
 
 # A factor so near to one is told from one to a hundredth of the difference only.
 NEAR_ONE = 1e-3
 NEAR_ONE_SHARE = 1e-2
+# A factor is written with so many digits, of a dtype that has fewer with those.
+_DIGITS = 10
+_LONG = np.dtype("float64")
 # A threshold has two elements on each side: between one and the rest there always is one.
 _EACH_SIDE = 2
 _TRIANGLES = (
@@ -96,13 +101,16 @@ def _between(low: float, high: float) -> str:
     return repr(high)
 
 
-def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArray | None) -> str | None:
+def describe_effect(
+    analytic: FloatArray, numeric: FloatArray, weights: FloatArray | None, dtype: np.dtype[Any] = _LONG
+) -> str | None:
     """Says how wrong elements relate to the right ones, if a few words do.
 
     Args:
         analytic: the subject's, shape (C, wrong elements), one row per cotangent.
         numeric: the right ones.
         weights: the cotangent at each element's own place, for elementwise functions.
+        dtype: in which the subject computed.
 
     Returns:
         Words that follow "there", such as "yours is zero"; None where no rule fits.
@@ -129,7 +137,12 @@ def describe_effect(analytic: FloatArray, numeric: FloatArray, weights: FloatArr
     spread = np.abs(ratios - ratio).max(initial=0.0)
     is_one_factor = abs(ratio - 1) > NEAR_ONE or spread <= NEAR_ONE_SHARE * abs(ratio - 1)
     if ratios.size > 1 and is_one_factor and same(analytic, ratio * numeric, most):
-        return (
-            "yours has the opposite sign" if abs(ratio + 1) <= CLOSE else f"yours is {ratio:.10g} times the derivative"
-        )
+        return "yours has the opposite sign" if abs(ratio + 1) <= CLOSE else describe_factor(ratio, "", dtype)
     return None
+
+
+def describe_factor(ratio: float, place: str, dtype: np.dtype[Any] = _LONG) -> str:
+    """Writes a factor with as many digits as the dtype has, which is told where it is not float64."""
+    digits = min(_DIGITS, round(-math.log10(resolution(dtype))))
+    told = "" if digits == _DIGITS else f" in {dtype}"
+    return f"yours is {ratio:.{digits}g} times the derivative{place}{told}"

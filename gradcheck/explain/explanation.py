@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcheck.explain.causes import Jacobians, explain
 from gradcheck.explain.depict import settle, subject_rows
-from gradcheck.explain.elements import NEAR_ONE, NEAR_ONE_SHARE, describe_effect, describe_place
+from gradcheck.explain.elements import NEAR_ONE, NEAR_ONE_SHARE, describe_effect, describe_factor, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.dtypes import BoolArray, FloatArray, fit_gradient, is_complex
@@ -160,7 +160,7 @@ def _constant_factor(outcome: Outcome) -> str | None:
             return f"yours is {size} times too large everywhere: a sum where a mean is meant does this"
         if abs(ratio * size - 1.0) <= CLOSE:
             return f"yours is {size} times too small everywhere: a mean where a sum is meant does this"
-    return f"yours is {ratio:.10g} times the derivative everywhere: a constant factor"
+    return f"{describe_factor(ratio, ' everywhere', value.dtype)}: a constant factor"
 
 
 def _patterns(outcome: Outcome, others: Mapping[str, FloatArray], factor: str | None) -> Iterator[str | None]:
@@ -279,7 +279,8 @@ def _place_and_effect(outcome: Outcome) -> str | None:
     if is_clear or not right.any():
         place = describe_place(wrong.reshape(values.shape), right.reshape(values.shape), values, outcome.name)
     weights = _own_cotangent(outcome, comparison.wrong)
-    effect = describe_effect(comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong], weights)
+    analytic, numeric = comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong]
+    effect = describe_effect(analytic, numeric, weights, outcome.given.dtype)
     if effect is not None:
         return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"
     return None if place in (None, "everywhere") else f"wrong {place}"

@@ -83,7 +83,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
     for finding in told.values():
         is_unsteady = (_kernel_of(finding), _about(finding)) in unsteady and not _is_unwritten(finding)
-        if kind_of(finding.check) == "value" and is_unsteady:
+        if kind_of(finding.check) in ("value", "layout") and is_unsteady:
             continue  # what comes out otherwise each time is right at times only
         cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
         if cause is None:

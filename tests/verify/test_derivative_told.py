@@ -15,6 +15,15 @@ def test_a_wrong_dtype_hides_no_factor(define):
     assert second.cause.startswith("yours is 2.0000000")
 
 
+def test_a_factor_of_two_kernels_is_told_from_the_one_in_float64(define):
+    op = define(lambda x: x * x * x, lambda x, dy: 3 * x * x * dy)
+    for dtype in ("float32", "float64"):
+        op.grad.kernel("cpu", lambda x, dy: 6 * x * x * dy, language="numpy", dtype=dtype)
+    gradient = next(one for one in verify(op).findings if one.check == "vjp.x")
+    assert gradient.row == "cpu,float64,numpy"
+    assert gradient.cause == "yours is 2 times the derivative everywhere: a constant factor"
+
+
 def test_an_input_without_a_derivative_is_not_asked_for_one_where_no_output_has_a_cotangent():
     op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted", nondifferentiable=["x", "y"])(lambda x: np.ceil(x))
     report = verify(op)

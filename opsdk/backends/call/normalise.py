@@ -47,7 +47,7 @@ def normalised(
         if is_right and not any(np.may_share_memory(value, other) for other in arrays):
             arrays.append(value)
             return value
-        array = as_array(opdef, schema.output_names[position], value, dtype, memory)
+        array = as_array(opdef, schema.output_names[position], value, dtype, memory, inputs)
         if not memory.is_new(array, inputs):
             array = separate(opdef, position, array, inputs)
         # Two results that are one buffer, as `return dy, dy` gives them, become two.
@@ -160,9 +160,16 @@ def _several(opdef: OpDef) -> str:
 
 
 def as_array(
-    opdef: OpDef, output: str, value: Any, dtype: np.dtype[np.generic] | None, memory: Memory = HOST
+    opdef: OpDef,
+    output: str,
+    value: Any,
+    dtype: np.dtype[np.generic] | None,
+    memory: Memory = HOST,
+    inputs: Sequence[Any] = (),
 ) -> Any:
     """Returns a returned value as an array of a memory; NumPy scalars and plain numbers become 0-d arrays.
+
+    The inputs of the call are for the message alone, which names those of another dtype than was declared.
 
     Raises:
         ReturnError: the value is not an array of that memory.
@@ -187,12 +194,14 @@ def as_array(
         raise ReturnError(
             f"{_where(opdef)}, {_called(opdef, output)}: expected {wanted}, got {_kind(value)}", at=str(opdef.origin)
         )
-    check_dtype(opdef, output, array, dtype)
+    check_dtype(opdef, output, array, dtype, inputs)
     return array
 
 
-# Any: an array of whichever module holds the memory.
-def check_dtype(opdef: OpDef, output: str, array: Any, dtype: np.dtype[np.generic] | None) -> None:
+# Any: an array of whichever module holds the memory; of inputs an array, a list of arrays or None.
+def check_dtype(
+    opdef: OpDef, output: str, array: Any, dtype: np.dtype[np.generic] | None, inputs: Sequence[Any] = ()
+) -> None:
     """Holds an output to its declared dtype.
 
     Raises:
@@ -201,9 +210,22 @@ def check_dtype(opdef: OpDef, output: str, array: Any, dtype: np.dtype[np.generi
     if dtype is not None and array.dtype != dtype:
         raise DTypeError(
             f"{_where(opdef)}, {_called(opdef, output)}: expected {dtype}, got {array.dtype}; "
-            f"cast it with .astype, or declare the dtype with an infer rule",
+            f"{_odd_inputs(opdef, inputs, array.dtype, dtype)}cast it with .astype, or declare the dtype with an infer "
+            "rule",
             at=str(opdef.origin),
         )
+
+
+def _odd_inputs(opdef: OpDef, inputs: Sequence[Any], got: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+    """Returns which inputs have the dtype that came out, where others have the one that was expected."""
+    of: dict[np.dtype[Any], list[str]] = {got: [], wanted: []}
+    for decl, value in zip(opdef.schema.inputs, inputs, strict=False):
+        for dtype in {item.dtype for item in flat(value)} & of.keys():
+            of[dtype].append(repr(decl.name))
+    if not all(of.values()):
+        return ""
+    named = [f"{' and '.join(names)} {'are' if names[1:] else 'is'} {dtype}" for dtype, names in of.items()]
+    return f"{', '.join(named)}: give them one dtype, "
 
 
 def _kind(value: Any) -> str:

@@ -244,26 +244,3 @@ def called(opdef: OpDef, name: str) -> str:
 def paired(names: Sequence[str], left: Values, right: Values) -> Iterator[tuple[str, Any, Any]]:
     """Yields name and both arrays of two equally structured lists of values."""
     yield from zip(flat_names(names, left), flat(left), flat(right), strict=True)
-
-
-def element(opdef: OpDef, call: Call, output: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
-    """Returns what an input holds where an output of its shape is looked at, as `x[2] = 800`, or nothing.
-
-    A gradient is shown at its own input, and at none that another gradient is of.
-    """
-    arrays = dict(zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True))
-    if opdef.gradient_of is not None:
-        own = output.removeprefix("d")
-        others = {name.removeprefix("d") for name in opdef.schema.output_names} - {own.partition("[")[0]}
-        arrays = {name: array for name, array in arrays.items() if name.partition("[")[0] not in others}
-        arrays = {name: arrays[name] for name in sorted(arrays, key=lambda name: name != own)}
-    for name, array in arrays.items():
-        if array.shape == shape and is_inexact(array):
-            return f"{name}{list(index) if index else ''} = {array[index]:.9g}"
-    return ""
-
-
-def place(opdef: OpDef, call: Call, output: str, shape: tuple[int, ...], index: tuple[int, ...]) -> str:
-    """Returns an element of an output with what `element` tells of it, as `y[2] at x[2] = 800`."""
-    given = element(opdef, call, output, shape, index)
-    return f"{output}{list(index) if index else ''}{given and f' at {given}'}"

@@ -22,6 +22,7 @@ from opsdk.verify.inputs.calls import Call, flat, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.stock import GREAT
 from opsdk.verify.kernels.launch import refusing, results
+from opsdk.verify.kernels.place import place
 from opsdk.verify.kernels.reach import is_finite, leaves, source, widened, without_overflow
 from opsdk.verify.kernels.rounding import SHORT_EPS, Moves, Rounding
 from opsdk.verify.session import Case
@@ -274,7 +275,7 @@ def _record(case: Case, name: str, found: Difference, shape: Any, source: str) -
     case.find(
         f"value.{name}",
         f"{opdef.subject}, {calls.called(opdef, name)}: wrong in {found.count} of {math.prod(shape)} elements, "
-        f"worst {calls.place(opdef, call, name, shape, found.index)}: "
+        f"worst {place(opdef, call, name, shape, found.index)}: "
         f"this kernel gives {found.got:.9g}, {source} gives {found.expected:.9g}",
         index=found.index,
         analytic=None if isinstance(found.got, complex) else found.got,

@@ -17,7 +17,7 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, PlanCache
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.verify.inputs.calls import Values, alike, copies, each, flat, only_changed, outputs_of
+from opsdk.verify.inputs.calls import Values, alike, copies, each, flat, flat_names, only_changed, outputs_of
 
 # A derivative takes thousands of calls of one kind; their plan is made once, as the runtimes make it. A kernel's key
 # does not lead to these plans, so they are kept apart from the op's own.
@@ -32,7 +32,8 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
     """
     first = opdef.schema.deciding(values)
     if kernel is not None and kernel.key.dtype is not None and first is not None and first.dtype != kernel.key.dtype:
-        raise DTypeError(f"{opdef.subject}, kernel {kernel}: expected {kernel.key.dtype}, got {first.dtype}")
+        whole = _of_whole_numbers(opdef, values, first)
+        raise DTypeError(f"{opdef.subject}, kernel {kernel}: expected {kernel.key.dtype}, got {first.dtype}{whole}")
     plans = _PLANS.get(opdef)
     if plans is None:
         plans = _PLANS[opdef] = PlanCache()
@@ -43,6 +44,15 @@ def plan_of(opdef: OpDef, kernel: Kernel | None, values: Values, attrs: Mapping[
         plans[key] = make_plan(opdef, values, attrs, row=kernel).unguarded()
     plan: CallPlan = plans[key]
     return plan
+
+
+def _of_whole_numbers(opdef: OpDef, values: Values, first: np.ndarray) -> str:
+    """Returns which input decided the dtype of a call, where it holds whole numbers and was not declared to."""
+    if first.dtype.kind not in "biu":
+        return ""
+    names = zip(flat_names(opdef.schema.input_names, values), flat(values), strict=True)
+    name = next(name for name, array in names if array is first)
+    return f" of {name!r}, which decides as the first; declare it as Tensor<int> {name}"
 
 
 class Outputs(list[Any]):

@@ -22,6 +22,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, is_inexact
 from opsdk.verify.kernels.launch import results
+from opsdk.verify.kernels.place import element, place
 from opsdk.verify.session import Case, Session
 
 _LONG, _WIDE = np.dtype("float64"), np.dtype(np.longdouble)
@@ -81,7 +82,7 @@ def without_overflow(case: Case, long: Call, name: str, got: np.ndarray, want: n
     if not blind.any() or not is_finite(long) or not overflows(case.opdef, long):
         return want
     opdef, index = case.opdef, tuple(int(i) for i in np.argwhere(blind)[0])
-    where, count, number = calls.place(opdef, case.call, name, want.shape, index), int(blind.sum()), float(got[index])
+    where, count, number = place(opdef, case.call, name, want.shape, index), int(blind.sum()), float(got[index])
     case.session.reference(long).find(
         f"value.{name}",
         f"{opdef.subject}, {calls.called(opdef, name)}: expected numbers of finite inputs, got nan in {count} of "
@@ -125,19 +126,20 @@ def tell_nan(session: Session, call: Call, made: Sequence[Any]) -> None:
         return
     if not floating or not is_finite(call) or not all(array.size for array in arrays.values()):
         return  # of nothing the mean, say, is nan
-    for output in map(np.asarray, _filled(opdef, call, flat(made))):
+    own = [] if opdef.schema.mutated_inputs else flat_names(opdef.schema.output_names, made)
+    for k, output in enumerate(map(np.asarray, _filled(opdef, call, flat(made)))):
         if not is_float(output) or not np.isnan(output).any():
             continue
         where = np.argwhere(np.isnan(output))
-        place = calls.element(opdef, call, "", output.shape, tuple(map(int, where[0])))
-        place = f", first at {place}" if place else f", first at {where[0].tolist()}" if call.declared else ""
+        given = element(opdef, call, own[k], output.shape, tuple(map(int, where[0]))) if own else ""
+        first = f", first at {given}" if given else f", first at {where[0].tolist()}" if call.declared else ""
         remedy = f"declare domain={{{floating[0]!r}: (low, high)}}"
         if call.declared:
             remedy = "mend the reference, or say nan in the sample's reason where it is meant"
         session.gives_nan = session.gives_nan or not call.declared
         session.warn(
             f"{opdef.name}: gives nan in {len(where)} of {output.size} elements of sample {call}"
-            f"{place}; nothing is judged there, {remedy}"
+            f"{first}; nothing is judged there, {remedy}"
         )
         return
 

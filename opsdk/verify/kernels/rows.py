@@ -357,6 +357,15 @@ def _repeat(case: Case, made: list[Any]) -> None:
         if not same_bits(first, second):
             message = (
                 f"{opdef.subject}, {calls.called(opdef, name)}: expected the same bits from the same inputs, got other "
-                "ones the second time; seed what is random, or declare deterministic=False"
+                f"ones the second time; {_steadied(case)}"
             )
             case.find(f"repeats.{name}", message)
+
+
+def _steadied(case: Case) -> str:
+    """Returns what to do about a kernel that gives other bits each time: compiled, it may not be chance."""
+    random = "seed what is random, or declare deterministic=False"
+    if language_of(case.kernel).stays_inside:
+        return random
+    watched = "" if case.session.thorough else " (opsdk check --thorough watches it)"
+    return f"look for memory that it reads before it is written, and for threads that meet{watched}; else {random}"

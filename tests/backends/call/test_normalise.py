@@ -90,6 +90,16 @@ def test_an_array_of_another_dtype_is_refused_with_both():
     )
 
 
+def test_an_input_of_another_dtype_is_named_where_the_output_has_it_too():
+    op = opsdk.op("f(Tensor x, Tensor w, Tensor b) -> Tensor y", namespace="t")(lambda x, w, b: x * w + b)
+    with pytest.raises(DTypeError) as caught:
+        op(np.ones(2, "float32"), np.ones(2), np.ones(2, "float32"))
+    assert str(caught.value).splitlines()[0] == (
+        "op 't::f', output 'y': expected float32, got float64; 'w' is float64, 'x' and 'b' are float32: give them one "
+        "dtype, cast it with .astype, or declare the dtype with an infer rule"
+    )
+
+
 def test_an_array_of_another_shape_is_refused_with_both():
     op = define(lambda x: x.sum(keepdims=True), infer=lambda x: x)
     assert refused(ShapeError, op) == (

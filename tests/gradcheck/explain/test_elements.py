@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.explain.elements import describe_effect, describe_place
+from gradcheck.explain.elements import describe_effect, describe_factor, describe_place
 
 X = np.array([[0.5, -1.0, 2.0, -0.25], [1.5, -3.0, 0.75, 4.0], [-0.5, 2.5, -2.0, 1.25]])
 
@@ -78,3 +78,15 @@ def test_what_wrong_elements_have_in_common_is_named(analytic: Any, weights: Any
 
 def test_a_gradient_where_nothing_depends_is_named() -> None:
     assert describe_effect(C, 0 * N, None) == "nothing depends on the element"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [
+        ("float64", "yours is 1.999999811 times the derivative everywhere"),
+        ("float32", "yours is 2 times the derivative everywhere in float32"),
+        ("float16", "yours is 2 times the derivative everywhere in float16"),
+    ],
+)
+def test_a_factor_has_the_digits_of_the_dtype_that_it_was_computed_in(dtype, words):
+    assert describe_factor(1.999999811, " everywhere", np.dtype(dtype)) == words

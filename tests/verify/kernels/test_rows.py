@@ -211,3 +211,20 @@ def test_a_c_row_that_leaves_an_array_of_a_list_that_it_changes_is_found():
     report = opsdk.verify(op)
     assert {finding.check for finding in report.findings} == {"bounds"}
     assert "it wrote index 15 of input 'xs[0]', which has 15 elements" in report.findings[0].message
+
+
+def test_a_compiled_kernel_that_gives_other_bits_may_read_what_nothing_wrote():
+    pytest.importorskip("numba")
+    op = define("f(Tensor x) -> Tensor y", lambda x: 2 * x)
+
+    @op.kernel("cpu", language="numba", dtype="float64")
+    def noisy(x, y):
+        for i in range(x.size):
+            y[i] = 2 * x[i] + np.random.random()
+
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=3), reason="a vector")])
+    (one,) = opsdk.verify(op, level="quick").findings
+    assert one.message.endswith(
+        "got other ones the second time; look for memory that it reads before it is written, and for threads that "
+        "meet (opsdk check --thorough watches it); else seed what is random, or declare deterministic=False"
+    )
