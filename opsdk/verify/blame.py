@@ -17,6 +17,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.gradients import rule_of
 from opsdk.verify.inputs.calls import Call
 from opsdk.verify.report import Finding, is_reference, kind_of
+from opsdk.verify.residuals import going_by
 from opsdk.verify.session import Session
 from opsdk.verify.subjects import first_order, without_constants
 
@@ -31,17 +32,15 @@ def put_down(sessions: Sequence[Session], examine: Callable[[Sequence[Session]],
         examine: proves the ops of other sessions on the calls that these have.
     """
     suspects = [suspect for session in sessions for suspect in _suspects(session)]
-    if not suspects:
-        return
-    follows = set(_following(sessions, suspects, examine))
+    follows = set(_following(sessions, suspects, examine)) if suspects else set()
     for session in sessions:
         for finding in _of_reference(session):
             if finding.id in follows:
                 named = dict.fromkeys(f"the {kernel.language} kernel of {op.subject}" for op, kernel in suspects)
                 told = f"right without {' and '.join(named)}, which it calls; mend that first"
                 _tell(session, finding, compare=told)
-            elif kind_of(finding.check) == "vjp":
-                _doubt(session, finding, suspects)
+            elif kind_of(finding.check) == "vjp" and not _doubt(session, finding, suspects):
+                _point_at_residuals(session, finding)
 
 
 def _suspects(session: Session) -> Iterator[Suspect]:
@@ -88,17 +87,39 @@ def _following(
                 yield finding.id
 
 
-def _doubt(session: Session, finding: Finding, suspects: Sequence[Suspect]) -> None:
-    """Doubts the reference of an op whose gradient is wrong, where it is right for a kernel that differs from it."""
-    opdef = session.opdef
-    call = next((call for call in session.calls if str(call) == finding.sample), None)
-    if call is None or finding.analytic is None or opdef.grad is None or opdef.traits.surrogate:
-        return
+def _doubt(session: Session, finding: Finding, suspects: Sequence[Suspect]) -> bool:
+    """Doubts a reference where its wrong gradient is right for a kernel that differs from it; returns whether it is."""
+    call = _call_of(session, finding)
+    if call is None or session.opdef.traits.surrogate:
+        return False
     for op, kernel in suspects:
         serves = kernel.key.dtype in (None, call.float_dtype)
-        if op is opdef and serves and _is_right(session, call, finding, kernel):
+        if op is session.opdef and serves and _is_right(session, call, finding, kernel):
             _doubt_reference(session, kernel, finding)
-            return
+            return True
+    return False
+
+
+def _point_at_residuals(session: Session, finding: Finding) -> None:
+    """Says of a wrong gradient which residuals it goes by: they come from the forward, and nothing else judges them."""
+    call = _call_of(session, finding)
+    if call is None or finding.input is None:
+        return
+    try:
+        names = going_by(session, call, finding.input)
+    except Exception:  # it gives no gradient by itself
+        return
+    if names:
+        listed = f"residual{'s' * (len(names) > 1)} {' and '.join(map(repr, names))}"
+        told = f"it goes by the {listed}, which nothing else judges: look at the forward too, {session.opdef.origin}"
+        _tell(session, finding, help=told)
+
+
+def _call_of(session: Session, finding: Finding) -> Call | None:
+    """Returns the call that shows a wrong number in a gradient of an op with a backward."""
+    if finding.analytic is None or session.opdef.grad is None:
+        return None
+    return next((call for call in session.calls if str(call) == finding.sample), None)
 
 
 def _doubt_reference(session: Session, kernel: Kernel, gradient: Finding) -> None:

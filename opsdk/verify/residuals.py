@@ -7,6 +7,7 @@ backward makes of it can be compared.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,8 +16,8 @@ import numpy as np
 from gradcheck.model.dtypes import resolution
 from opsdk.backends.call.arrays import with_mutated
 from opsdk.define.kernel.kernel import Kernel, KernelId
-from opsdk.verify.gradients import by_rule, carriers, draw_cotangents, launch_reference
-from opsdk.verify.inputs.calls import copies, each, flat, other, outputs_of
+from opsdk.verify.gradients import by_rule, carriers, draw_cotangents, launch_reference, rule_of
+from opsdk.verify.inputs.calls import Call, copies, each, flat, is_inexact, other, outputs_of
 from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
@@ -43,6 +44,39 @@ def keeps_wrong(session: Session) -> list[Kernel]:
             told = f"no gradient is judged after kernel {kernel}, whose {names[name]} {name!r} is wrong"
             session.skipped[f"{opdef.name}: {told}"] = None
     return kept
+
+
+def going_by(session: Session, call: Call, name: str) -> list[str]:
+    """Returns the residuals with which the gradient of an input changes, by the references of an op and backward."""
+    opdef, rule = session.opdef, rule_of(session.opdef)
+    kept = launch_reference(opdef, call)
+    cotangents = draw_cotangents(opdef, kept, np.random.default_rng([session.seed, 9]))
+    position = opdef.schema.input_names.index(name.partition("[")[0])
+
+    def gradient(residuals: Sequence[Any]) -> list[Any]:
+        outputs = Outputs(kept)
+        outputs.residuals = residuals
+        return flat([by_rule(opdef, rule.op.opdef.kernels.reference(), call, outputs, cotangents)[position]])
+
+    first, names = gradient(kept.residuals), []
+    for i in rule.saves("residual"):
+        value = kept.residuals[i]
+        changed = [*kept.residuals[:i], _changed(value), *kept.residuals[i + 1 :]]
+        try:
+            is_same = isinstance(value, np.ndarray) and all(map(same_bits, first, gradient(changed)))
+        except Exception:  # it refuses others
+            is_same = False
+        if not is_same:
+            names.append(opdef.schema.residual_names[i])
+    return names
+
+
+# Any: an array, or an object of Python, which stays.
+def _changed(value: Any) -> Any:
+    """Returns a residual with other numbers; what may be positions holds the same ones in another order."""
+    if not isinstance(value, np.ndarray) or is_inexact(value):
+        return other(value) if isinstance(value, np.ndarray) else value
+    return np.ascontiguousarray(value.ravel()[::-1].reshape(value.shape))
 
 
 def check_residuals(session: Session) -> None:

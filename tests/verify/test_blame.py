@@ -195,3 +195,35 @@ def test_a_wrong_second_derivative_is_placed_at_the_backward_of_the_backward():
     (one,) = verify(second_order(f_grad_grad)).findings
     assert one.check == "vjp2.x"
     assert one.at.endswith(f"test_blame.py:{f_grad_grad.__code__.co_firstlineno}, f_grad_grad")
+
+
+def kept_op(kept, backward, residuals="Tensor s"):
+    op = opsdk.op(f"f(Tensor x, Tensor w) -> Tensor y, residuals ({residuals})", namespace="planted")(
+        lambda x, w: (np.sin(x) + w * w, kept(x))
+    )
+    op.infer(lambda x, w: (x, x) if residuals == "Tensor s" else (x, opsdk.TensorSpec(x.shape, "int64")))
+    op.backward(lambda x, w, s, dy: (backward(x, s) * dy, 2 * w * dy))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), rng.normal(size=4), reason="a vector")])
+    return op
+
+
+@pytest.mark.parametrize(
+    ("kept", "backward", "residuals"),
+    [
+        (np.sin, lambda x, s: s, "Tensor s"),
+        (lambda x: np.argsort(-x), lambda x, s: np.cos(x[s]), "Tensor<int> s"),
+    ],
+    ids=["numbers", "positions"],
+)
+def test_a_wrong_residual_of_the_reference_is_named_beside_the_gradient_that_goes_by_it(kept, backward, residuals):
+    op = kept_op(kept, backward, residuals)
+    (one,) = verify(op, level="quick").findings
+    assert one.check == "vjp.x"
+    assert one.help.startswith("it goes by the residual 's', which nothing else judges: look at the forward too, ")
+    assert one.help.endswith(f":{op.opdef.origin.line}")
+
+
+def test_a_wrong_gradient_that_no_residual_changes_points_at_none():
+    op = kept_op(np.cos, lambda x, s: np.sin(x) + 0 * s)
+    (one,) = verify(op, level="quick").findings
+    assert (one.check, one.help) == ("vjp.x", "")

@@ -1,5 +1,6 @@
 """Kernels of ops that change inputs in place: right ones pass, in every form of the schema, and wrong ones do not."""
 
+import numpy as np
 import pytest
 
 import opsdk
@@ -215,7 +216,7 @@ def test_a_c_row_that_leaves_an_array_of_a_list_that_it_changes_is_found():
 
 def test_a_compiled_kernel_that_gives_other_bits_may_read_what_nothing_wrote():
     pytest.importorskip("numba")
-    op = define("f(Tensor x) -> Tensor y", lambda x: 2 * x)
+    op = define("(Tensor x) -> Tensor y", lambda x: 2 * x)
 
     @op.kernel("cpu", language="numba", dtype="float64")
     def noisy(x, y):
