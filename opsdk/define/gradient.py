@@ -184,10 +184,15 @@ def make_gradient(
 
     Raises:
         BindingError: a parameter names no input, output, cotangent or attribute.
-        DefinitionError: the op has nothing to differentiate, `disconnected` names no differentiable input, or a
-            parameter names an input that the forward changes in place.
+        DefinitionError: the op has nothing to differentiate, or is a composite, `disconnected` names no differentiable
+            input, or a parameter names an input that the forward changes in place.
     """
     schema = forward.schema
+    if forward.is_composite:
+        raise DefinitionError(
+            f"{forward.subject}, backward: expected none of a composite, whose gradient is that of the ops it calls; "
+            "take composite=True out of the forward, or the backward"
+        )
     frozen = forward.traits.nondifferentiable
     cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if decl.name not in frozen}
     parameters = _checked_parameters(forward, function, cotangents)

@@ -222,3 +222,13 @@ def test_a_backward_may_not_read_an_input_that_the_forward_changes():
         "op 't::f', backward: 'x' is changed in place by the forward, expected the backward to read what is still "
         "there; name an output instead, or write a forward that changes nothing"
     )
+
+
+def test_a_composite_takes_no_backward_that_no_runtime_would_call():
+    swish = opsdk.op("t::swish(Tensor x) -> Tensor y", composite=True)(lambda x: x * opsdk.sigmoid(x))
+    with pytest.raises(DefinitionError) as caught:
+        swish.backward(lambda x, dy: dy)
+    assert str(caught.value).splitlines()[0] == (
+        "op 't::swish', backward: expected none of a composite, whose gradient is that of the ops it calls; take "
+        "composite=True out of the forward, or the backward"
+    )
