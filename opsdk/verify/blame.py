@@ -101,7 +101,7 @@ def _doubt(session: Session, finding: Finding, suspects: Sequence[Suspect]) -> b
 
 
 def _point_at_residuals(session: Session, finding: Finding) -> None:
-    """Says of a wrong gradient which residuals it goes by: they come from the forward, and nothing else judges them."""
+    """Says of a wrong gradient which residuals it goes by: they come from the forward, where the fault may be."""
     call = _call_of(session, finding)
     if call is None or finding.input is None:
         return
@@ -111,7 +111,7 @@ def _point_at_residuals(session: Session, finding: Finding) -> None:
         return
     if names:
         listed = f"residual{'s' * (len(names) > 1)} {' and '.join(map(repr, names))}"
-        told = f"it goes by the {listed}, which nothing else judges: look at the forward too, {session.opdef.origin}"
+        told = f"it goes by the {listed}: look at what the forward keeps, too, {session.opdef.origin}"
         _tell(session, finding, help=told)
 
 

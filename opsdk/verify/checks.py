@@ -105,7 +105,7 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
         doubted.update(_beside_wrong(session, gradients))
         doubted.update(_of_wrong_second(session, gradients))
         patterns.update(_of_derivative(session, gradients))
-    repeated = {name for pair in zip_longest(sessions, sessions[1:]) for name in _of_unwritten(*pair)}
+    repeated = {name for pair in zip_longest(sessions, sessions[1:]) for name in _of_unsteady(*pair)}
     found = tuple(finding for finding in found if finding.id not in repeated)
     told = [replace(f, compare=doubted.get(f.id, f.compare), cause=f.cause or patterns.get(f.id)) for f in found]
     return tuple(sorted(told, key=lambda finding: bool(finding.compare)))
@@ -140,17 +140,17 @@ def _of_wrong_second(session: Session, gradients: Session) -> Iterator[tuple[str
                 yield finding.id, finding.compare or told
 
 
-def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
-    """Yields the ids of findings about elements that a kernel left out, of its own or of the gradients that they are.
+def _of_unsteady(session: Session, gradients: Session | None) -> Iterator[str]:
+    """Yields the ids of findings about what a kernel left out, or gives otherwise each time.
 
-    What the memory held there fits any pattern, and is never the fault.
+    What the memory held there fits any pattern, and is never the fault, of the gradients that the kernel gives neither.
     """
     left = {(_kernel_of(f), _about(f)) for f in session.settled if _is_unwritten(f)}
     for finding in session.settled:
         if (_kernel_of(finding), _about(finding)) in left and kind_of(finding.check) != "value":
             yield finding.id
-    for cause, name in () if gradients is None else _with_inputs(session, gradients):
-        if _is_unwritten(cause):
+    for cause, name in () if gradients is None else _with_inputs(session, gradients, "repeats"):
+        if _is_unwritten(cause) or kind_of(cause.check) == "repeats":
             kernel = _kernel_of(cause)
             for finding in [f for f in session.settled if _kernel_of(f) == kernel]:
                 if finding.input == name or (finding.input is None and kind_of(finding.check) == "vjp"):
@@ -180,8 +180,11 @@ def _of_derivative(session: Session, gradients: Session) -> Iterator[tuple[str, 
             yield finding.id, patterns.get((KernelId.parse(finding.row).at_any_dtype, name))
 
 
-def _with_inputs(session: Session, gradients: Session) -> Iterator[tuple[Finding, str]]:
-    """Yields the findings of a gradient op's values, with the names of the inputs that they are the gradients of."""
+def _with_inputs(session: Session, gradients: Session, *also: str) -> Iterator[tuple[Finding, str]]:
+    """Yields the findings of a gradient op's values, with the names of the inputs that they are the gradients of.
+
+    Those of the checks in `also` as well.
+    """
     rule = session.opdef.grad
     if rule is None:
         return
@@ -189,7 +192,7 @@ def _with_inputs(session: Session, gradients: Session) -> Iterator[tuple[Finding
     for finding in gradients.settled:
         kind, _, output = finding.check.partition(".")
         output, bracket, number = output.partition("[")
-        if kind in ("value", "layout") and output in of:
+        if kind in ("value", "layout", *also) and output in of:
             yield finding, session.opdef.schema.input_names[of[output]] + bracket + number
 
 

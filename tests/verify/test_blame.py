@@ -197,6 +197,15 @@ def test_a_wrong_second_derivative_is_placed_at_the_backward_of_the_backward():
     assert one.at.endswith(f"test_blame.py:{f_grad_grad.__code__.co_firstlineno}, f_grad_grad")
 
 
+def test_gradients_by_a_kernel_that_gives_others_each_time_are_no_findings_of_their_own():
+    op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: x * x)
+    op.backward(lambda x, dy: 2 * x * dy)
+    op.grad.kernel("cpu", language="spoken", dtype="float64")(lambda x, dy: 2 * x * dy + np.random.random(x.shape))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), reason="a vector")])
+    (one,) = verify(op).findings
+    assert (one.check, one.row) == ("repeats.dx", "cpu,float64,spoken")
+
+
 def kept_op(kept, backward, residuals="Tensor s"):
     op = opsdk.op(f"f(Tensor x, Tensor w) -> Tensor y, residuals ({residuals})", namespace="planted")(
         lambda x, w: (np.sin(x) + w * w, kept(x))
@@ -219,7 +228,7 @@ def test_a_wrong_residual_of_the_reference_is_named_beside_the_gradient_that_goe
     op = kept_op(kept, backward, residuals)
     (one,) = verify(op, level="quick").findings
     assert one.check == "vjp.x"
-    assert one.help.startswith("it goes by the residual 's', which nothing else judges: look at the forward too, ")
+    assert one.help.startswith("it goes by the residual 's': look at what the forward keeps, too, ")
     assert one.help.endswith(f":{op.opdef.origin.line}")
 
 
