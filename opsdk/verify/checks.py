@@ -56,7 +56,7 @@ _GRAVITY = (
     *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
 _NUMBERS = _GRAVITY.index("accuracy")  # what comes before keeps an op from being judged at all
-_FOLLOWING = {
+FOLLOWING = {
     "dynamic": "on tensors",
     "recorded": "on tensors",
     "static": "in a Program",
@@ -77,7 +77,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     told: dict[str, Finding] = {}
     for finding in ranked:
         told.setdefault(finding.message, finding)
-    direct = [finding for finding in told.values() if kind_of(finding.check) not in _FOLLOWING]
+    direct = [finding for finding in told.values() if kind_of(finding.check) not in FOLLOWING]
     also: dict[str, dict[str, None]] = {}
     kept: list[Finding] = []
     unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
@@ -88,7 +88,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if cause is None:
             kept.append(finding)
         else:
-            also.setdefault(cause.id, {})[_FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
+            also.setdefault(cause.id, {})[FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
     return tuple(replace(f, also=f"the same {' and '.join(also[f.id])}") if f.id in also else f for f in kept)
 
 
@@ -195,7 +195,7 @@ def _follows(finding: Finding, cause: Finding) -> bool:
     again = "raised " in finding.message and raised in finding.message
     # A backward as a whole may raise what its kernel did before.
     is_backward = again and finding.check == "vjp" and kind_of(cause.check) == "runs"
-    if kind_of(finding.check) not in _FOLLOWING and not is_backward:
+    if kind_of(finding.check) not in FOLLOWING and not is_backward:
         return False
     if KernelId.parse(finding.row).at_any_dtype != KernelId.parse(cause.row).at_any_dtype:
         return False
