@@ -131,3 +131,10 @@ def test_nothing_is_changed_in_place_where_a_shape_is_refused():
     with pytest.raises(ShapeError, match=r"input 'w' expected shape \(N,\) with N = 3 as of 'x', got \(1,\)"):
         add_(array, np.ones(1))
     assert array.tolist() == [1, 1, 1]
+
+
+def test_a_shape_is_told_before_the_infer_rule_meets_what_is_wrong_with_it():
+    op = opsdk.op(SCALED, replace=True, domain=BOTH, infer=lambda x, w: {(3,): x}[w.shape])(_scaled)
+    with pytest.raises(ShapeError) as caught:
+        op(np.ones((3, 2)), np.ones(1))
+    assert str(caught.value) == WRONG
