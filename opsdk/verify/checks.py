@@ -1,8 +1,9 @@
 """Checks by name, in the order in which `verify` runs them, and their findings: causes first, expected ones apart.
 
-A fault of a kernel comes before what follows from it in a runtime, which is folded in. A kernel of a backward that
-differs from a reference which is wrong itself comes after that. A finding that an op's author expects is told as a note
-with its reason, and missed where it does not show.
+A fault of a kernel comes before what follows from it in a runtime, which is folded in; a wrong value of what comes out
+otherwise each time is no fault of its own. A kernel of a backward that differs from a reference which is wrong itself
+comes after that. A finding that an op's author expects is told as a note with its reason, and missed where it does not
+show.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _GRAVITY = (
     *("vjp", "residual", "mask", "materialize", "nondifferentiable", "linear", "vjp2", "complex", "complex2"),
 )
 _NUMBERS = _GRAVITY.index("accuracy")  # what comes before keeps an op from being judged at all
-_FOLLOWING = {
+FOLLOWING = {
     "dynamic": "on tensors",
     "recorded": "on tensors",
     "static": "in a Program",
@@ -76,15 +77,19 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     told: dict[str, Finding] = {}
     for finding in ranked:
         told.setdefault(finding.message, finding)
-    direct = [finding for finding in told.values() if kind_of(finding.check) not in _FOLLOWING]
+    direct = [finding for finding in told.values() if kind_of(finding.check) not in FOLLOWING]
     also: dict[str, dict[str, None]] = {}
     kept: list[Finding] = []
+    unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
     for finding in told.values():
+        is_unsteady = (_kernel_of(finding), _about(finding)) in unsteady and not _is_unwritten(finding)
+        if kind_of(finding.check) == "value" and is_unsteady:
+            continue  # what comes out otherwise each time is right at times only
         cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
         if cause is None:
             kept.append(finding)
         else:
-            also.setdefault(cause.id, {})[_FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
+            also.setdefault(cause.id, {})[FOLLOWING.get(kind_of(finding.check), "as a backward")] = None
     return tuple(replace(f, also=f"the same {' and '.join(also[f.id])}") if f.id in also else f for f in kept)
 
 
@@ -98,6 +103,7 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     patterns: dict[str, str | None] = {}
     for session, gradients in pairwise(sessions):
         doubted.update(_beside_wrong(session, gradients))
+        doubted.update(_of_wrong_second(session, gradients))
         patterns.update(_of_derivative(session, gradients))
     repeated = {name for pair in zip_longest(sessions, sessions[1:]) for name in _of_unwritten(*pair)}
     found = tuple(finding for finding in found if finding.id not in repeated)
@@ -125,6 +131,15 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
             yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
 
 
+def _of_wrong_second(session: Session, gradients: Session) -> Iterator[tuple[str, str]]:
+    """Yields the ids of wrong gradients of a gradient where the backward of the backward is found wrong by itself."""
+    if any(kind_of(f.check) == "vjp" and is_reference(f.row) for f in gradients.settled):
+        for finding in session.settled:
+            if kind_of(finding.check) == "vjp2":
+                told = f"the gradient of {gradients.opdef.subject} is wrong by itself; mend that first"
+                yield finding.id, finding.compare or told
+
+
 def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
     """Yields the ids of findings about elements that a kernel left out, of its own or of the gradients that they are.
 
@@ -136,8 +151,10 @@ def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
             yield finding.id
     for cause, name in () if gradients is None else _with_inputs(session, gradients):
         if _is_unwritten(cause):
-            key = _kernel_of(cause), name
-            yield from (finding.id for finding in session.settled if (_kernel_of(finding), finding.input) == key)
+            kernel = _kernel_of(cause)
+            for finding in [f for f in session.settled if _kernel_of(f) == kernel]:
+                if finding.input == name or (finding.input is None and kind_of(finding.check) == "vjp"):
+                    yield finding.id
 
 
 def _is_unwritten(finding: Finding) -> bool:
@@ -178,7 +195,7 @@ def _with_inputs(session: Session, gradients: Session) -> Iterator[tuple[Finding
 
 def _rank(finding: Finding) -> tuple[bool, int]:
     """Returns the place of a finding: what overflows, as numbers wrong in float32 alone often do, comes last."""
-    kind = kind_of(finding.check)
+    kind = "bounds" if _is_unwritten(finding) else kind_of(finding.check)
     gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
     is_finite = kind != "value" or finding.analytic is None or math.isfinite(finding.analytic)
     overflows = KernelId.parse(finding.row).dtype == "float32" or (is_reference(finding.row) and not is_finite)
@@ -191,7 +208,7 @@ def _follows(finding: Finding, cause: Finding) -> bool:
     again = "raised " in finding.message and raised in finding.message
     # A backward as a whole may raise what its kernel did before.
     is_backward = again and finding.check == "vjp" and kind_of(cause.check) == "runs"
-    if kind_of(finding.check) not in _FOLLOWING and not is_backward:
+    if kind_of(finding.check) not in FOLLOWING and not is_backward:
         return False
     if KernelId.parse(finding.row).at_any_dtype != KernelId.parse(cause.row).at_any_dtype:
         return False

@@ -189,10 +189,14 @@ def without_leaves(opdef: OpDef, inputs: Values) -> list[Any]:
     return [copied(i) if i in changed else value for i, value in enumerate(inputs)]
 
 
+def not_passed(opdef: OpDef) -> set[int]:
+    """Returns the positions of the inputs that are changed and whose gradient no output passes on."""
+    return set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
+
+
 def not_passed_on(opdef: OpDef, call: Call) -> list[str]:
     """Returns the names of the inputs with a derivative of which no runtime can ask, since no output passes it on."""
-    left = set(opdef.schema.mutated_inputs).difference(opdef.passed_on())
-    return [opdef.schema.input_names[i] for i in wanted(opdef, call) if i in left]
+    return [opdef.schema.input_names[i] for i in wanted(opdef, call) if i in not_passed(opdef)]
 
 
 def pulled_back(ys: Sequence[Any], dys: Sequence[Any], xs: Sequence[Any], *, create_graph: bool = False) -> list[Any]:

@@ -1,6 +1,6 @@
 import re
 
-from opsdk.verify.checks import CHECKS, check_of
+from opsdk.verify.checks import CHECKS, FOLLOWING, WATCHED, check_of
 from tests.contracts.tree import REPOSITORY
 
 NAMED = re.compile(
@@ -18,3 +18,10 @@ def test_every_check_that_the_sources_name_is_listed():
 
 def test_a_findings_check_is_told_by_its_first_word():
     assert [check_of(name) for name in ("vjp.x", "runs", "compile", "infer.open")] == ["vjp", "runs", "runs", "infer"]
+
+
+def test_every_kind_of_finding_stands_in_the_table_of_checks():
+    page = (REPOSITORY / "docs" / "proof.md").read_text(encoding="utf-8")
+    rows = page.partition("## What `verify` judges")[2].partition("##")[0].split("\n|")
+    listed = {name for row in rows for name in re.findall("`([a-z0-9]+)`", row.partition("|")[0])}
+    assert set(CHECKS) | set(WATCHED) | set(FOLLOWING) <= listed

@@ -190,3 +190,8 @@ def test_a_wrong_value_of_a_gradient_is_told_at_its_own_input_with_the_pattern_o
         == vjp.cause
         == ("yours is the contribution of the last output alone: '=' where '+=' is meant does this")
     )
+
+
+def test_a_wrong_value_of_an_output_that_comes_out_otherwise_each_time_is_not_told_beside_it():
+    found = [finding("value.y", "a", "cpu,float32,numpy"), finding("repeats.y", "b"), finding("value.z", "c")]
+    assert [f.message for f in in_order(found)] == ["b", "c"]

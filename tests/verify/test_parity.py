@@ -123,3 +123,48 @@ def test_a_dtype_that_only_verify_tries_may_be_refused_by_a_compiled_backward(pi
     report = opsdk.verify(pick, samples=[sample])
     assert report.verdict == "pass"
     assert any("no function pick_grad_f32 for float32" in text for text in report.coverage.skipped)
+
+
+PRODUCT = """
+int32_t NAME_f64(const DLTensor *x, const DLTensor *dy, DLTensor *dx) {
+  for (int64_t i = 0; i < opsdk_size(dx); ++i)
+    OPSDK_DATA(double, dx)[i] = 2 * OPSDK_DATA(const double, x)[i] * OPSDK_DATA(const double, dy)[i];
+  return 0;
+}
+"""
+
+
+def product(x, dy):
+    return x * 0.1 * dy * 20.0
+
+
+def rounded_by_kernel(op):
+    pytest.importorskip("cffi")
+    op.kernel("cpu", language="c", dtype="float64", source=PRODUCT.replace("NAME", op.opdef.schema.name))
+    return op
+
+
+def square(backward):
+    op = opsdk.op("t::square(Tensor x) -> Tensor y", infer=lambda x: x)(lambda x: x * x)
+    op.backward(composite=True)(backward)
+    op.samples(rows)
+    return op
+
+
+def test_a_kernel_beside_a_composite_backward_may_round_otherwise():
+    op = square(product)
+    rounded_by_kernel(op.grad)
+    report = opsdk.verify(op)
+    assert report.verdict == "pass", str(report)
+
+
+def test_a_kernel_beside_a_composite_op_may_round_otherwise():
+    op = rounded_by_kernel(opsdk.op("t::product(Tensor x, Tensor dy) -> Tensor dx", composite=True)(product))
+    op.samples(lambda rng: [opsdk.Sample(*rng.normal(size=(2, 3, 5)))])
+    report = opsdk.verify(op)
+    assert report.verdict == "pass", str(report)
+
+
+def test_a_composite_backward_that_gives_other_numbers_when_it_is_recorded_is_found():
+    op = square(lambda x, dy: x * dy * (2.0 if x.stop_gradient else 2.0 + 1e-9))
+    assert "recorded.dx" in {finding.check for finding in opsdk.verify(op).findings}

@@ -124,12 +124,16 @@ def _listed(inner: AttrType | None, length: int | None) -> AttrType | None:
 
 
 def _choices(items: list[ast.expr]) -> AttrType | None:
-    values = [_value(item) for item in items]
-    if (None in values[:-1] and values[-1] is not None) or not all(type(v) in (str, int, type(None)) for v in values):
+    try:
+        values = [_value(item) for item in items]
+    except ValueError:  # a name that the text of an annotation does not tell
         return None
-    given = tuple(value for value in values if value is not None)
-    kind = "str" if given and isinstance(given[0], str) else "int"
-    return AttrType(kind, is_optional=None in values, choices=given) if given else None
+    given = [value for value in values if value is not None]
+    if not given or (len(given) < len(values) and values[-1] is not None):
+        return None
+    if set(given) == {True, False} and all(isinstance(value, bool) for value in given):
+        return AttrType("bool", is_optional=None in values)
+    return AttrType.among(given, is_optional=len(given) < len(values))
 
 
 def _annotated(inner: AttrType | None, notes: list[ast.expr]) -> AttrType | None:

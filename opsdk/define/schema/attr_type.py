@@ -105,7 +105,7 @@ class AttrType:
         length: how long that has to be; None for any length.
         is_optional: whether None is a value.
         range: what bounds its numbers.
-        choices: the texts, or the whole numbers, that there are; all where there are none.
+        choices: the texts, whole numbers or floats that there are; all where there are none.
 
     Raises:
         SchemaError: a range of what has no order, or without a number of the type; choices of several types.
@@ -116,15 +116,11 @@ class AttrType:
     length: int | None = None
     is_optional: bool = False
     range: Range | None = None
-    choices: tuple[Any, ...] = ()  # Any: str or int
+    choices: tuple[Any, ...] = ()  # Any: str, int or float
 
     def __post_init__(self) -> None:
         if self.length is not None and (not self.is_list or self.length < 1):
             raise SchemaError(f"type {self.base}: expected a length of 1 or more, got {self.length}")
-        if {type(choice) for choice in self.choices} > {TYPES[self.scalar].python}:
-            raise SchemaError(
-                f"type {self}: expected choices of one type, all texts or all whole numbers, got {self.choices!r}"
-            )
         if self.is_random:
             if self.is_list:
                 raise SchemaError(f"type {self.base}: expected one generator, whose draws are many")
@@ -154,9 +150,33 @@ class AttrType:
         if found is None:
             raise SchemaError(f"type expected {expected()}, got {text!r}")
         given = _Parts(found)
-        choices = [read_value(one) for one in _literals(given["choices"] or given["enclosed"])]
-        kind = "str" if isinstance(choices[0], str) else "int"
-        return cls(kind, *given.suffix, choices=tuple(dict.fromkeys(choices)))
+        return cls.among(_literals(given["choices"] or given["enclosed"]), *given.suffix)
+
+    # Any: what somebody wrote as choices.
+    @classmethod
+    def among(
+        cls, choices: Sequence[Any], is_list: bool = False, length: int | None = None, is_optional: bool = False
+    ) -> AttrType:
+        """Returns the type of one of several values: texts, whole numbers, or, where one has a point, floats.
+
+        Raises:
+            SchemaError: they are of no such type together, or a number is one that kernels cannot be given.
+        """
+        kinds = {type(choice) for choice in choices}
+        scalar = "str" if kinds == {str} else "int" if kinds == {int} else "float" if kinds <= {int, float} else ""
+        listed = " | ".join(map(repr, choices))
+        if not scalar:
+            raise SchemaError(
+                f"type {listed}: expected choices of one type, all texts or all numbers; write str or float"
+            )
+        made = [TYPES[scalar].convert(choice) for choice in choices]
+        for choice, value in zip(choices, made, strict=True):
+            if value is BAD or value != value:
+                holds = TYPES[scalar].holds if value is BAD else "numbers that equal themselves"
+                raise SchemaError(
+                    f"type {listed}: expected choices among {scalar}, {holds}, got {choice!r}; leave it out"
+                )
+        return cls(scalar, is_list, length, is_optional, choices=tuple(dict.fromkeys(made)))
 
     @cached_property
     def base(self) -> str:
@@ -297,8 +317,8 @@ class _Parts:
         return _ranging(bounds, (left == "<=", right == "<="))
 
 
-def _literals(text: str) -> list[str]:
-    return [found[0].strip() for found in pattern("literal").finditer(text)]
+def _literals(text: str) -> list[Any]:  # Any: texts and numbers
+    return [read_value(found[0].strip()) for found in pattern("literal").finditer(text)]
 
 
 def read_value(text: str) -> Any:  # Any: a literal of Python, or an infinite number

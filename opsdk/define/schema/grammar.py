@@ -118,8 +118,10 @@ FORMS = (
     Form("int >= 1 k", "*, k: Annotated[int, opsdk.Range(1, None)]", "bounded on one side"),
     Form("float[] > 0 k", '*, k: Annotated[list[float], opsdk.Range(0, None, inclusive="neither")]',
          "each of a list"),
-    Form("'linear' | 'cubic' k='linear'", '*, k: Literal["linear", "cubic"] = "linear"', "one of several texts, or of "
-         "several whole numbers"),
+    Form("'linear' | 'cubic' k='linear'", '*, k: Literal["linear", "cubic"] = "linear"', "one of several texts"),
+    Form("1 | 3 k=1", "*, k: Literal[1, 3] = 1", "one of several whole numbers, an int in kernels"),
+    Form("1.0 | 1.5 k=1.5", "*, k: Literal[1, 1.5] = 1.5", "one of several numbers of which one has a "
+         "point: a float in kernels, and `1` is `1.0`"),
     Form("('a' | 'b')[2]? k=None", '*, k: tuple[Literal["a", "b"], Literal["a", "b"]] | None = None',
          "such choices in a list, or None"),
 )  # fmt: skip

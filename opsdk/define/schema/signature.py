@@ -173,9 +173,13 @@ def elements_of(annotation: Any) -> tuple[str, ...]:
 
 
 def _attribute(parameter: inspect.Parameter, op: str, known: Mapping[str, Any]) -> AttrDecl:
-    kind = attribute_type(parameter.annotation, known)
+    try:
+        kind = attribute_type(parameter.annotation, known)
+    except SchemaError as error:
+        raise SchemaError(f"op {op!r}, attribute {parameter.name!r}: {error}") from None
     text = text_of(parameter.annotation)
-    is_other = text in _NO_TENSOR or _ITEMS.fullmatch(text)  # a type, and none of the schema language
+    # A type, and none of the schema language: what the default is says less than its author meant.
+    is_other = text in _NO_TENSOR or _ITEMS.fullmatch(text) or text.startswith("Literal[")
     if kind is None and not is_other and parameter.default is not parameter.empty:
         kind = _type_of_value(parameter.default)
     if kind is None:

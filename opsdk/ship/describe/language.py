@@ -24,8 +24,8 @@ results or for several of them: write the schema as text.
 A value of another type, of another length, or outside of range and choices is refused in every runtime before anything
 runs, where a Program is built, and where a default is declared:
 `op 'ops::f': attribute 'p' expected 0 <= float < 1, got -1.0; write p=0.0`. `opsdk.verify` tries every choice, and
-other values inside of the range. Kernels get a choice as the `str` or `int` that it is, a list as a tuple (C: a pointer
-and a length), however long.
+other values inside of the range. Kernels get a choice as the `str`, `int` or `float` that it is, a list as a tuple
+(C: a pointer and a length), however long.
 
 White space may stand between any two signs below. `"text"` stands for itself, `[a]` for a or nothing, `{a}` for any
 number of a, `a | b` for one of them."""

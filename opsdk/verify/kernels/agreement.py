@@ -7,7 +7,7 @@ what is lost on the way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -244,6 +244,16 @@ def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.n
             lost = dict(enumerate(look())).get(k)
             if apart is not None and lost is not None and lost.shape == apart.shape:
                 yield np.maximum(apart, lost if most is None else np.minimum(lost, most))
+
+
+def rounds_alike(rounding: Rounding, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Whether two runs of a computation differ by no more than rounding, judged by how its results answer to that."""
+    for k, (one, other) in enumerate(pairs):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            return False
+        if all(measure(other, one, moved, rounding.eps).count for moved in _moves(rounding, k, None)):
+            return False
+    return True
 
 
 def _largest(call: Call, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,4 +1,5 @@
 import collections.abc
+import math
 import typing
 from typing import Annotated, Literal
 
@@ -54,6 +55,10 @@ def test_an_annotation_stands_for_a_type_of_the_schema_language_or_for_none(anno
         ('typing.Literal["a", "b"] | None', "('a' | 'b')?"),
         (typing.Optional[Literal["a", None]], "('a')?"),  # noqa: UP045 - users write it
         (Literal[1, 2], "1 | 2"),
+        (Literal[1.5, 2.0], "1.5 | 2.0"),
+        (Literal[1, 2.5, math.inf], "1.0 | 2.5 | inf"),
+        ("Literal[-math.inf, 0.5] | None", "(-inf | 0.5)?"),
+        ("Literal[True, False]", "bool"),
         (list[Literal["a", "b"]], "('a' | 'b')[]"),
         ('tuple[Literal["a", "b"], Literal["a", "b"]] | None', "('a' | 'b')[2]?"),
         (Rate, "0 <= float < 1"),
@@ -71,8 +76,8 @@ def test_an_annotation_stands_for_a_type_of_the_schema_language_or_for_none(anno
         ("int | list[int]", "int[]"),
         ("float | list[float]", None),
         ("tuple[int, list[int]]", None),
-        ("Literal[1.5]", None),
-        ("Literal[True]", None),
+        ("Literal[1.5]", "1.5"),
+        ("Literal[FIRST]", None),
         ("Literal[None]", None),
         ("Annotated[float, opsdk.Range(LEAST)]", None),
         ("int |", None),
@@ -100,7 +105,7 @@ def test_a_range_that_is_none_is_refused_where_it_is_annotated():
 
 
 @pytest.mark.parametrize(
-    "kind", ["int", "int[2]?", "0 <= float < 1", "int[] > 0", "'a' | 'b'", "('a' | 'b')[2]?", "dtype"]
+    "kind", ["int", "int[2]?", "0 <= float < 1", "int[] > 0", "'a' | 'b'", "('a' | 'b')[2]?", "1.5 | inf", "dtype"]
 )
 def test_what_a_signature_says_of_a_type_reads_as_that_type(kind):
     assert attribute_type(annotation_of(AttrType.of(kind))) == AttrType.of(kind)

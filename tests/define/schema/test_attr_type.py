@@ -40,14 +40,35 @@ def test_a_type_prints_in_one_form_which_reads_as_the_same_type(text, printed):
         ("int < inf", "type int < inf: expected bounds that are whole numbers"),
         ("1 <= int >= 2", "type '1 <= int >= 2': expected one lower bound, got 1 and 2"),
         ("0 < bool", "type bool > 0: expected int or float, or a list of them, within a range"),
-        ("'a' | 1", "type 'a' | 1: expected choices of one type, all texts or all whole numbers, got ('a', 1)"),
-        ("1.5 | 2", "type 1.5 | 2: expected choices of one type, all texts or all whole numbers, got (1.5, 2)"),
+        ("'a' | 1", "type 'a' | 1: expected choices of one type, all texts or all numbers; write str or float"),
+        ("'a' | 1.5", "type 'a' | 1.5: expected choices of one type, all texts or all numbers; write str or float"),
+        ("0.5 | 9007199254740993", "type 0.5 | 9007199254740993: expected choices among float, a number that float64 "
+         "holds, got 9007199254740993; leave it out"),
+        ("1 | 9223372036854775808", "type 1 | 9223372036854775808: expected choices among int, a whole number from "
+         "-2**63 to 2**63 - 1, got 9223372036854775808; leave it out"),
     ],
 )
 def test_a_type_without_a_value_or_with_values_of_other_types_is_refused(text, told):
     with pytest.raises(SchemaError) as caught:
         AttrType.of(text)
     assert str(caught.value) == told
+
+
+def test_choices_one_of_which_has_a_point_are_floats_each_once_and_whole_numbers_are_ints():
+    kinds = [AttrType.of(text) for text in ("1.5|2.0", "1 | 2.5 | 1.0", "-1 | 1", "2.0 | inf")]
+    assert [(kind.scalar, kind.choices) for kind in kinds] == [
+        ("float", (1.5, 2.0)), ("float", (1.0, 2.5)), ("int", (-1, 1)), ("float", (2.0, math.inf)),
+    ]  # fmt: skip
+    assert [str(kind) for kind in kinds] == ["1.5 | 2.0", "1.0 | 2.5", "-1 | 1", "2.0 | inf"]
+    assert {type(kind.choices[0]) for kind in kinds[:2]} == {float}
+
+
+def test_a_choice_that_equals_nothing_is_refused():
+    with pytest.raises(SchemaError) as caught:
+        AttrType.among([1.0, math.nan])
+    assert str(caught.value) == (
+        "type 1.0 | nan: expected choices among float, numbers that equal themselves, got nan; leave it out"
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +109,7 @@ def test_a_range_is_a_value():
 @pytest.mark.parametrize(
     "text",
     ["0 <= float < 1", "0 < float", "float < -3", "-inf < float < inf", "5 < int < 7", "int >= 1", "int < 0",
-     "'a' | 'b'", "0 < float[3]", "(1 | 2)[]", "-1 <= int? <= 0", "float > 1e300"],
+     "'a' | 'b'", "0 < float[3]", "(1 | 2)[]", "1.5 | 2", "(0.5 | inf)[2]", "-1 <= int? <= 0", "float > 1e300"],
 )  # fmt: skip
 def test_a_sample_lies_inside(text):
     kind = AttrType.of(text)

@@ -197,6 +197,10 @@ def test_a_value_inside_is_taken_in_the_attributes_own_type(kind, value, kept):
         ("'linear' | 'cubic'", "x", "'linear' | 'cubic', got 'x'; write k='linear'"),
         ("'linear' | 'cubic'", None, "'linear' | 'cubic', got None (NoneType); write k='linear' or the like"),
         ("1 | 2", 3, "1 | 2, got 3; write k=2"),
+        ("1.5 | 2.0", 1.7, "1.5 | 2.0, got 1.7; write k=1.5"),
+        ("1.5 | 2", np.float32(7), "1.5 | 2.0, got 7.0; write k=2.0"),
+        ("1.5 | 2.0", "1.5", "1.5 | 2.0, got '1.5' (str); write k=1.5 or the like"),
+        ("1.0 | 0.5", True, "1.0 | 0.5, got True (bool); write k=1.0 or the like"),
         ("('a' | 'b')[2]", ["a", "c"], "('a' | 'b')[2], got 'c' at position 1; write k=['a', 'a']"),
     ],
 )
@@ -230,17 +234,17 @@ def test_an_open_size_of_a_spec_among_numbers_is_told_with_its_remedy():
     )
 
 
-def bounded(x, *, p=0.5, k=(1, 1), mode="a"):
+def bounded(x, *, p=0.5, k=(1, 1), mode="a", alpha=1.5):
     return x * p
 
 
-BOUNDED = "t::bounded(Tensor x, *, 0 <= float < 1 p=0.5, int[2] k=1, 'a' | 'b' mode='a') -> Tensor y"
+BOUNDED = "t::bounded(Tensor x, *, 0 <= float < 1 p=0.5, int[2] k=1, 'a' | 'b' mode='a', 1.5 | 2 alpha=2) -> Tensor y"
 
 
-@pytest.mark.parametrize(("name", "value"), [("p", 1.0), ("k", [1]), ("mode", "c")])
+@pytest.mark.parametrize(("name", "value"), [("p", 1.0), ("k", [1]), ("mode", "c"), ("alpha", 1.7)])
 def test_every_runtime_refuses_a_value_before_anything_runs(name, value):
     ran = []
-    op = opsdk.op(BOUNDED, replace=True)(lambda x, p, k, mode: ran.append(1) or x * p)
+    op = opsdk.op(BOUNDED, replace=True)(lambda x, p, k, mode, alpha: ran.append(1) or x * p)
     op.backward(lambda dy, p: dy * p)
     x = np.ones(2)
     wanted = rf"op 't::bounded': attribute {name!r} expected"

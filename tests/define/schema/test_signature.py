@@ -309,3 +309,18 @@ def test_elements_are_shown_with_the_type():
     assert str(signature_of(schema)) == (
         "(i: 'Tensor<int>', m: 'Tensor<bool> | None' = None, *x: 'Tensor<int|bool>') -> 'Tensor<int>'"
     )
+
+
+def test_a_literal_that_the_language_cannot_say_is_refused_and_not_the_type_of_its_default():
+    def mixed(x, *, k: typing.Literal["a", 1] = "a"):
+        return x
+
+    def named(x, *, k: typing.Literal[FIRST] = 1):  # noqa: F821 - a name that nobody knows
+        return x
+
+    def floats(x, *, k: typing.Literal[1.5, 2] = 2):
+        return x
+
+    assert refused(mixed).startswith("op 'f', attribute 'k': type 'a' | 1: expected choices of one type, all texts or")
+    assert "attribute 'k' expected an annotation" in refused(named)
+    assert text_of(floats) == "(Tensor x, *, 1.5 | 2.0 k=2.0) -> Tensor y"

@@ -211,3 +211,16 @@ def _push(factor: float) -> Any:
 def test_an_oscillation_finer_than_any_step_is_inconclusive() -> None:
     report = gradcheck.check(np.sin, cosine, (np.array([1e100, -3e100]),), names=["x"], vary=False)
     assert report.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(("size", "seed"), [(1, 3), (1, 11), (2, 7), (3, 11)])
+def test_terms_that_cancel_to_nothing_at_most_cotangents_are_rounding_and_no_more(size: int, seed: int) -> None:
+    def cancelled(inputs: Any, outputs: Any, cotangents: Any, slip: float = 0.0) -> Any:
+        return (cotangents[0] * 0.7 / 0.7 - cotangents[0] + slip * np.abs(cotangents[0]),)
+
+    def slipped(*arguments: Any) -> Any:
+        return cancelled(*arguments, slip=1e-8)
+
+    options: dict[str, Any] = {"inputs": [np.ones(size)], "vary": False, "seed": seed}
+    assert not report_of(np.zeros_like, cancelled, **options).findings
+    assert "linear in the cotangent" in found(np.zeros_like, slipped, **options)

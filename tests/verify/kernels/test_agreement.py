@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.verify.kernels.agreement import where_unlike
+from opsdk.verify.inputs.calls import Call
+from opsdk.verify.kernels.agreement import rounds_alike, where_unlike
+from opsdk.verify.kernels.rounding import Rounding
 
 
 def exponential(numba_row, dtype=None):
@@ -232,3 +234,15 @@ def test_numbers_that_agree_in_two_thirds_of_the_largest_ones_digits_are_those_o
     got = np.array([300.0 + 1e-9, 3e-9, 1.5, 7.0, 2e300, 1.0])
     np.testing.assert_array_equal(where_unlike(got, truth), [300.0, 2e-9, 1.5, 7.0, 2e300, 1.0])
     assert where_unlike(np.float32([1.00001]), np.float32([1.0])).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("x", [1.0, 3.0])
+def test_what_cancels_to_zero_by_chance_may_be_off_by_what_its_terms_lose_nearby(x):
+    def rounding():
+        return Rounding(lambda call: [call.inputs[0] / 3 * 3 - call.inputs[0]], call, 2.0**-52, seed=0)
+
+    call, exact = Call([np.array([x])], {}), np.zeros(1)
+    assert not any(rounding().apart[0])
+    assert rounds_alike(rounding(), [(exact, np.array([4e-16 * x]))])
+    assert not rounds_alike(rounding(), [(exact, np.array([1e-14 * x]))])
+    assert not rounds_alike(rounding(), [(exact, np.zeros(2))])

@@ -61,6 +61,20 @@ def test_what_comes_out_otherwise_only_of_many_elements_is_told_as_such(define):
     )
 
 
+def test_a_race_that_showed_as_a_wrong_value_before_is_told_as_a_race(define):
+    state = np.zeros(1)
+
+    def kernel(x):
+        state[0] += x.size > 5000
+        return x.sum(axis=0) + 1 + state[0]  # of few elements the same each time, and not what the reference gives
+
+    op = define(lambda x: x.sum(axis=0), infer=lambda x: opsdk.TensorSpec(x.shape[1:], x.dtype))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 5)), reason="rows")])
+    op.kernel("cpu", kernel, language="numpy", dtype="float64", parallel=True)
+    (finding,) = opsdk.verify(op).findings
+    assert finding.check == "repeats.y"
+
+
 SIMULATED = """
 import numpy as np
 import opsdk
