@@ -47,8 +47,8 @@ def page() -> str:
     public = {name: getattr(opsdk, name) for name in sorted(opsdk.__all__)}
     made = {name: value for name, value in public.items() if getattr(value, "__module__", "") == _MAKERS}
     del made["to_tensor"]  # which makes a tensor of anything
-    plain = {name: getattr(opsdk, name) for name in sorted(functions.__all__)}
-    neural = {name: getattr(functional, name) for name in sorted(functional.__all__) if name not in plain}
+    plain = {name: getattr(opsdk, name) for name in sorted(vars(functions)["__all__"])}
+    neural = {name: getattr(functional, name) for name in sorted(vars(functional)["__all__"]) if name not in plain}
     parts = [
         *(_INTRODUCTION, "## Functions", _table("opsdk", plain)),
         "`opsdk.vjp(f, inputs, cotangents)` goes back through a function of these. Those of neural networks:",
@@ -89,8 +89,8 @@ def _methods() -> str:
 
 
 def _numpy() -> str:
-    tables: Iterable[Callable[..., Any]] = {**numpy_protocol.UFUNCS, **numpy_protocol.FUNCTIONS}
-    names = _listed(sorted({f"np.{function.__name__}" for function in tables}))
+    recorded: list[Callable[..., Any]] = [*numpy_protocol.UFUNCS, *numpy_protocol.FUNCTIONS]
+    names = _listed(sorted({f"np.{function.__name__}" for function in recorded}))
     return (
         f"Recorded as the op that they are, with the arguments that it has: {names}.\n"
         "Any other NumPy function is refused where a gradient is needed, and of a Variable."
