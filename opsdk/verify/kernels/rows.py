@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,10 @@ def check_rows(session: Session) -> None:
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
-            tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
+            most = 1 if session.is_quick and compiles_each(kernel) else None
+            tried = [
+                (call, variant) for call in session.calls for variant in islice(variants(opdef, kernel, call), most)
+            ]
             cases = [
                 (_case_of(session, kernel, variant), variant is not call)
                 for call, variant in tried
@@ -63,6 +67,12 @@ def check_rows(session: Session) -> None:
             if session.calls and not tried:
                 row = KernelId.of(kernel, kernel.key.dtype)
                 session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+
+
+def compiles_each(kernel: Kernel) -> bool:
+    """Whether a kernel is compiled for each dtype anew, which takes most of the time that it is looked at."""
+    language = language_of(kernel)
+    return bool(language.packages) and not language.is_by_dtype
 
 
 def _case_of(session: Session, kernel: Kernel, call: Call) -> Case:
