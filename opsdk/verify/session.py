@@ -305,8 +305,9 @@ class Case:
             )
 
     def _shows_more(self, known: Finding) -> bool:
-        """Whether this kernel's dtype tells more of what is wrong than the one that a finding was made in."""
-        return [KernelId.parse(row).dtype for row in (known.row, self.row)] == ["float32", "float64"]
+        """Whether this kernel's dtype tells more of a wrong number than the one that a finding was made in."""
+        dtypes = [KernelId.parse(row).dtype for row in (known.row, self.row)]
+        return kind_of(known.check) in ("value", "vjp") and dtypes == ["float32", "float64"]
 
     # Any: as for `find`.
     def find_raised(self, check: str, message: str, error: Exception, **fields: Any) -> None:
