@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 
+from gradcheck.explain.wording import CAUSES
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
 from opsdk.define.opdef import OpDef
@@ -83,7 +84,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
     for finding in told.values():
         is_unsteady = (_kernel_of(finding), _about(finding)) in unsteady and not _is_unwritten(finding)
-        if kind_of(finding.check) in ("value", "layout") and is_unsteady:
+        if kind_of(finding.check) == "value" and is_unsteady:
             continue  # what comes out otherwise each time is right at times only
         cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
         if cause is None:
@@ -150,11 +151,13 @@ def _of_unsteady(session: Session, gradients: Session | None) -> Iterator[str]:
         if (_kernel_of(finding), _about(finding)) in left and kind_of(finding.check) != "value":
             yield finding.id
     for cause, name in () if gradients is None else _with_inputs(session, gradients, "repeats"):
-        if _is_unwritten(cause) or kind_of(cause.check) == "repeats":
-            kernel = _kernel_of(cause)
-            for finding in [f for f in session.settled if _kernel_of(f) == kernel]:
-                if finding.input == name or (finding.input is None and kind_of(finding.check) == "vjp"):
-                    yield finding.id
+        if not (_is_unwritten(cause) or kind_of(cause.check) == "repeats"):
+            continue
+        for finding in [f for f in session.settled if _kernel_of(f) == _kernel_of(cause)]:
+            is_of_order = finding.cause == CAUSES["layouts"] and not _is_unwritten(cause)  # which may be why
+            is_same = finding.input == name or (finding.input is None and kind_of(finding.check) == "vjp")
+            if is_same and not is_of_order:
+                yield finding.id
 
 
 def _is_unwritten(finding: Finding) -> bool:

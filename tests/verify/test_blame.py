@@ -202,8 +202,9 @@ def test_gradients_by_a_kernel_that_gives_others_each_time_are_no_findings_of_th
     op.backward(lambda x, dy: 2 * x * dy)
     op.grad.kernel("cpu", language="spoken", dtype="float64")(lambda x, dy: 2 * x * dy + np.random.random(x.shape))
     op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), reason="a vector")])
-    (one,) = verify(op).findings
-    assert (one.check, one.row) == ("repeats.dx", "cpu,float64,spoken")
+    first, *others = verify(op).findings
+    assert (first.check, first.row) == ("repeats.dx", "cpu,float64,spoken")
+    assert [one.check for one in others] == ["layout.dx"]  # an order of memory may be why
 
 
 def kept_op(kept, backward, residuals="Tensor s"):

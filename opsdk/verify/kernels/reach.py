@@ -126,7 +126,8 @@ def tell_nan(session: Session, call: Call, made: Sequence[Any]) -> None:
         return
     if not floating or not is_finite(call) or not all(array.size for array in arrays.values()):
         return  # of nothing the mean, say, is nan
-    own = [] if opdef.schema.mutated_inputs else flat_names(opdef.schema.output_names, made)
+    is_plain = not opdef.schema.mutated_inputs and len(made) == len(opdef.schema.outputs)
+    own = flat_names(opdef.schema.output_names, made) if is_plain else []
     for k, output in enumerate(map(np.asarray, _filled(opdef, call, flat(made)))):
         if not is_float(output) or not np.isnan(output).any():
             continue
