@@ -16,7 +16,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, flat, refill
 from opsdk.verify.inputs.patterns import patterned
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, derive, forward_of
-from opsdk.verify.inputs.sizes import bases, lengths_beyond, lengths_of, resized, resized_calls
+from opsdk.verify.inputs.sizes import LARGER, bases, lengths_beyond, lengths_of, resized, resized_calls
 from opsdk.verify.inputs.thresholds import numbers_of
 
 _FAR = 200  # int8 ends at 127
@@ -28,6 +28,9 @@ _VALUES = (
     *("every other one", "none"),
 )
 
+
+# Of many elements: all of them count where a kernel counts those of one value, or puts them in order.
+_TIED = ("all equal", "ascending", "descending")
 
 INTEGERS = "integers of"  # how the reason of such a call begins
 _INTEGERS = ("int32", "int64", "int16", "uint8", "int8", "uint16", "uint32", "uint64")
@@ -78,7 +81,8 @@ def _further(
     forward = forward_of(opdef)
     if forward is None:
         far = _of_far_integers(opdef, calls, rng) if reads_any else ()
-        return [*resized_calls(opdef, calls, beyond, rng), *_of_other_integers(calls), *far]
+        sized = resized_calls(opdef, calls, beyond, rng)
+        return [*sized, *_tied(opdef, sized), *_of_other_integers(calls), *far]
     try:
         own = calls_of(forward, None, int(rng.integers(2**31)))
     except UnusableSamplesError:  # the forward's own report says so
@@ -89,6 +93,15 @@ def _further(
         for i in range(count) if (count := len(forward.schema.inputs)) > 1 else ():  # one of them may refuse nan
             found += [made for call in bases(own)[:1] for made in patterned(forward, call, _NAN, [i])]
     return list(derive(forward, found, rng))
+
+
+def _tied(opdef: OpDef, calls: Sequence[Call]) -> Iterator[Call]:
+    """Yields those calls that have a long axis, past a number of a source too, with values that tie or are in order."""
+    for call in calls:
+        if max(lengths_of(call), default=0) >= LARGER[-1]:
+            for reason in _TIED:
+                made = patterned(opdef, call, reason)
+                yield from (replace(there, reason=f"{call.reason}, values: {reason}") for there in made)
 
 
 def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
