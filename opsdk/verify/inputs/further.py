@@ -6,7 +6,9 @@ What a gradient op is called with fits together: the op runs on each further cal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,12 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, flat, refill
 from opsdk.verify.inputs.patterns import patterned
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, derive, forward_of
-from opsdk.verify.inputs.sizes import LARGER, bases, lengths_beyond, lengths_of, resized, resized_calls
+from opsdk.verify.inputs.sizes import LARGER, bases, cut, lengths_beyond, lengths_of, resized, resized_calls
 from opsdk.verify.inputs.thresholds import numbers_of
+from opsdk.verify.kernels.launch import launch
 
 _FAR = 200  # int8 ends at 127
+_PARTS = (4, 32)  # of what a call of a gradient op may have, its op's: outputs and cotangents come to that
 _LONG = 2051  # elements of an axis, for threads to meet
 _NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
@@ -59,7 +63,32 @@ def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int) -> list[Call]:
 def past_a_block(opdef: OpDef, calls: Sequence[Call], seed: int, threads: int) -> list[Call]:
     """Returns two such calls with one axis longer by one than a block has threads, those of the fewest numbers."""
     made = _lengthened(opdef, calls, np.random.default_rng([seed, 34]), threads + 1, 2)
-    return sorted(made, key=lambda call: sum(array.size for array in flat(call.inputs)))[:2]
+    return sorted(made, key=_numbers)[:2]
+
+
+def cut_calls(opdef: OpDef, calls: Sequence[Call], seed: int, most: int) -> list[Call]:
+    """Returns calls of more than `most` numbers made smaller, one of each form; what the reference refuses is left out.
+
+    Of a gradient op they are those that belong to smaller calls of its op.
+    """
+    rng = np.random.default_rng([seed, 35])
+    forward = forward_of(opdef)
+    if forward is not None:
+        own = calls_of(forward, None, seed)
+        made = (list(derive(forward, cut_calls(forward, own, seed, most // n), rng)) for n in _PARTS)
+        return next((fit for there in made if (fit := [c for c in there if _numbers(c) <= most])), [])
+    found: dict[Any, Call] = {}
+    for call in calls:
+        there = cut(opdef, call, most, rng) if _numbers(call) > most else None
+        if there is not None:
+            with suppress(Exception):  # lengths that do not fit together
+                launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
+                found.setdefault(tuple(array.shape for array in flat(there.inputs)), there)
+    return list(found.values())
+
+
+def _numbers(call: Call) -> int:
+    return sum(array.size for array in flat(call.inputs))
 
 
 def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, length: int, forms: int) -> list[Call]:

@@ -114,6 +114,15 @@ def resized(
         return None
 
 
+def cut(opdef: OpDef, call: Call, most: int, rng: np.random.Generator) -> Call | None:
+    """Returns a call whose longest axes are halved until it has no more than `most` numbers; None as `resized`."""
+    shapes = [array.shape for array in flat(call.inputs)]
+    change = {length: length for shape in shapes for length in shape if length > 1}
+    while _count(shapes, change) > most and max(change.values(), default=1) > 1:
+        change[max(change, key=change.__getitem__)] //= 2
+    return resized(opdef, call, {old: new for old, new in change.items() if new != old}, rng, most)
+
+
 def _resized(array: np.ndarray, change: Mapping[int, int], rng: np.random.Generator) -> np.ndarray:
     made = array
     for axis, old in enumerate(array.shape):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.verify.inputs.further import further_calls
+from opsdk.verify.inputs.further import cut_calls, further_calls
 from opsdk.verify.inputs.sampling import calls_of
 
 
@@ -68,3 +68,14 @@ def test_many_elements_are_all_equal_and_in_order_too(define):
     assert np.ptp(equal) == 0
     assert (np.diff(rising) >= 0).all()
     assert "lengths 19 for 5, values: all equal" not in found
+
+
+def test_a_gradient_op_gets_what_belongs_to_a_smaller_call_of_its_op(define):
+    op = define(lambda x: np.exp(x), lambda x, y, dy: dy * y + 0 * x)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(90, 100))), opsdk.Sample(rng.normal(size=(2, 3)))])
+    gradient = op.grad.opdef
+    (call,) = cut_calls(gradient, calls_of(gradient, None, 0), 0, 4096)
+    x, y, dy = call.inputs
+    assert x.shape == (22, 25)
+    np.testing.assert_array_equal(np.exp(x), y)
+    assert dy.shape == x.shape
