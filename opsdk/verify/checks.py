@@ -82,7 +82,8 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     kept: list[Finding] = []
     unsteady = {(_kernel_of(f), _about(f)) for f in direct if kind_of(f.check) == "repeats"}
     for finding in told.values():
-        if kind_of(finding.check) == "value" and (_kernel_of(finding), _about(finding)) in unsteady:
+        is_unsteady = (_kernel_of(finding), _about(finding)) in unsteady and not _is_unwritten(finding)
+        if kind_of(finding.check) == "value" and is_unsteady:
             continue  # what comes out otherwise each time is right at times only
         cause = next((d for d in direct if d is not finding and _follows(finding, d)), None)
         if cause is None:
@@ -102,6 +103,7 @@ def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     patterns: dict[str, str | None] = {}
     for session, gradients in pairwise(sessions):
         doubted.update(_beside_wrong(session, gradients))
+        doubted.update(_of_wrong_second(session, gradients))
         patterns.update(_of_derivative(session, gradients))
     repeated = {name for pair in zip_longest(sessions, sessions[1:]) for name in _of_unwritten(*pair)}
     found = tuple(finding for finding in found if finding.id not in repeated)
@@ -129,6 +131,15 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
             yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
 
 
+def _of_wrong_second(session: Session, gradients: Session) -> Iterator[tuple[str, str]]:
+    """Yields the ids of wrong gradients of a gradient where the backward of the backward is found wrong by itself."""
+    if any(kind_of(f.check) == "vjp" and is_reference(f.row) for f in gradients.settled):
+        for finding in session.settled:
+            if kind_of(finding.check) == "vjp2":
+                told = f"the gradient of {gradients.opdef.subject} is wrong by itself; mend that first"
+                yield finding.id, finding.compare or told
+
+
 def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
     """Yields the ids of findings about elements that a kernel left out, of its own or of the gradients that they are.
 
@@ -140,8 +151,10 @@ def _of_unwritten(session: Session, gradients: Session | None) -> Iterator[str]:
             yield finding.id
     for cause, name in () if gradients is None else _with_inputs(session, gradients):
         if _is_unwritten(cause):
-            key = _kernel_of(cause), name
-            yield from (finding.id for finding in session.settled if (_kernel_of(finding), finding.input) == key)
+            kernel = _kernel_of(cause)
+            for finding in [f for f in session.settled if _kernel_of(f) == kernel]:
+                if finding.input == name or (finding.input is None and kind_of(finding.check) == "vjp"):
+                    yield finding.id
 
 
 def _is_unwritten(finding: Finding) -> bool:
@@ -182,7 +195,7 @@ def _with_inputs(session: Session, gradients: Session) -> Iterator[tuple[Finding
 
 def _rank(finding: Finding) -> tuple[bool, int]:
     """Returns the place of a finding: what overflows, as numbers wrong in float32 alone often do, comes last."""
-    kind = kind_of(finding.check)
+    kind = "bounds" if _is_unwritten(finding) else kind_of(finding.check)
     gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
     is_finite = kind != "value" or finding.analytic is None or math.isfinite(finding.analytic)
     overflows = KernelId.parse(finding.row).dtype == "float32" or (is_reference(finding.row) and not is_finite)

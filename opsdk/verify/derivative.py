@@ -26,6 +26,7 @@ from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
 from opsdk.verify.inputs.special import special_calls
 from opsdk.verify.kernels.launch import launch
+from opsdk.verify.report import no_backward
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
 
@@ -60,7 +61,7 @@ def check_gradient(session: Session) -> None:
             if opdef.traits.deterministic:  # else its draws have to be fixed: `check_drawn`
                 _judge(session, call)
         elif asked and carriers(opdef) and opdef.gradient_of is None:
-            session.warn(f"{opdef.name}: no backward declared")
+            session.warn(no_backward(opdef.name))
             session.lacks_backward = True
         elif opdef.gradient_of is None and opdef.schema.mutated_inputs:
             session.notes[
@@ -136,7 +137,7 @@ def _judge(session: Session, call: Call) -> None:
             what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
-            judge_second(gradient_case(session, None, call), subjects.second_order(opdef, call, cotangents))
+            judge_second(_second_case(session, call), subjects.second_order(opdef, call, cotangents))
 
 
 def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
@@ -178,6 +179,13 @@ def gradient_case(session: Session, kernel: Kernel | None, call: Call) -> Case:
     else:
         case = session.case(kernel, call)
     return replace(case, at=f"{case.at}, {gradient.schema.name}", kernel=kernel or case.kernel)
+
+
+def _second_case(session: Session, call: Call) -> Case:
+    """Returns a call on the backward of the backward, where the gradient op, which is right, has one."""
+    case = gradient_case(session, None, call)
+    second = rule_of(session.opdef).op.opdef.grad
+    return case if second is None else replace(case, at=f"{second.op.opdef.origin}, {second.op.opdef.schema.name}")
 
 
 def judge_second(case: Case, subject: Subject) -> None:

@@ -53,6 +53,7 @@ from opsdk.verify.kernels.agreement import rounds_alike, same_bits
 from opsdk.verify.kernels.launch import launch, plan_of, results
 from opsdk.verify.kernels.open_sizes import refused, remedy
 from opsdk.verify.kernels.rounding import Rounding
+from opsdk.verify.kernels.rows import compiles_each
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import second_order
 
@@ -73,7 +74,8 @@ def check_runtime(session: Session, trial: Trial) -> None:
     """Runs every call, and its gradients, in a runtime, and compares both with arrays bit for bit."""
     if not trial.takes(session.opdef):
         return
-    for call in [*session.calls, *(_in_float32(session) if trial.has_float32 else ())]:
+    is_left_out = session.is_quick and any(map(compiles_each, session.opdef.kernels))
+    for call in [*session.calls, *(_in_float32(session) if trial.has_float32 and not is_left_out else ())]:
         for attempt in trial.attempts(flat(call.inputs)):
             if _counts(session, trial, attempt, call):
                 break

@@ -166,6 +166,11 @@ class VerifyReport:
         raise error
 
 
+def no_backward(op: str) -> str:
+    """Returns the note of an op that could have a gradient and nobody said how."""
+    return f"{op}: no backward declared"
+
+
 def kind_of(check: str) -> str:
     """Returns the kind of check that a finding's `check` is of: `vjp` of `vjp.x`."""
     return check.partition(".")[0]
@@ -181,7 +186,7 @@ def notes_of(finding: Finding, report: VerifyReport) -> list[tuple[str, str]]:
         ("pattern", (finding.cause or "none recognised") if is_about_numbers else ""),
         ("compare", finding.compare or ("the reference kernel passes; only this kernel is wrong" if is_alone else "")),
         ("sample", finding.sample),
-        ("passed", f"{len(passed)} other checks: {', '.join(passed)}" if passed else ""),
+        ("passed", f"{counted(len(passed), 'other check')}: {', '.join(passed)}" if passed else ""),
         ("also", finding.also),
         ("at", finding.at),
         ("help", finding.help),

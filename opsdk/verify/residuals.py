@@ -14,12 +14,35 @@ import numpy as np
 
 from gradcheck.model.dtypes import resolution
 from opsdk.backends.call.arrays import with_mutated
-from opsdk.verify.gradients import by_rule, draw_cotangents, launch_reference
+from opsdk.define.kernel.kernel import Kernel, KernelId
+from opsdk.verify.gradients import by_rule, carriers, draw_cotangents, launch_reference
 from opsdk.verify.inputs.calls import copies, each, flat, other, outputs_of
 from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Case, Session
+
+
+def keeps_wrong(session: Session) -> list[Kernel]:
+    """Returns the kernels of an op that give its backward wrong residuals or positions, with which none is judged.
+
+    Positions that were never written, or lie anywhere, would end the process in a backward that goes by them.
+    """
+    opdef, rule = session.opdef, session.opdef.grad
+    names = dict.fromkeys(opdef.schema.residual_names, "residual")
+    if rule is not None:
+        read = set(rule.saves("output")).difference(carriers(opdef))
+        names |= {opdef.schema.output_names[i]: "output" for i in read}
+    wrong = {key: name for key, check in session.findings for name in names if check == f"value.{name}"}
+    kernels = [kernel for kernel in opdef.kernels if kernel is not opdef.kernels.reference()]
+    kept = []
+    for kernel in kernels:
+        name = wrong.get(KernelId.of(kernel, None).at_any_dtype)
+        if name is not None:
+            kept.append(kernel)
+            told = f"no gradient is judged after kernel {kernel}, whose {names[name]} {name!r} is wrong"
+            session.skipped[f"{opdef.name}: {told}"] = None
+    return kept
 
 
 def check_residuals(session: Session) -> None:

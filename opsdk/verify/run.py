@@ -17,7 +17,7 @@ from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
-from opsdk.verify.blame import put_down, suspect_kernels
+from opsdk.verify.blame import put_down, without
 from opsdk.verify.checks import in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
@@ -36,7 +36,7 @@ from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
-from opsdk.verify.residuals import check_residuals
+from opsdk.verify.residuals import check_residuals, keeps_wrong
 from opsdk.verify.session import Session
 from opsdk.verify.silent import check_silent
 
@@ -159,15 +159,30 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
     is_quick, last = sessions[0].is_quick, len(sessions) - 1
     values_alone = [k > 0 if is_quick else is_cut and k == last for k in range(len(sessions))]
     for k, (session, given) in enumerate(wanted):
-        session.suspects = sessions[0].suspects
-        _examine(session, partial(_check_kernels, session, given, is_last=values_alone[k]))
-    for k, (session, given) in enumerate(wanted):
-        if session.is_judged:
-            outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
-            _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
+        _examine(session, partial(_find_calls, session, given))
+        _examine(session, partial(_check_kernels, session, is_last=values_alone[k]))
+    _examine_rest(sessions, values_alone)
+    put_down(sessions, partial(_examine_again, values_alone=values_alone))
+    for session, given in wanted:
         session.tell_doubts()
         session.tell_errors()
         settle(session, is_whole=not (session.rows or is_quick) and given is None)
+
+
+def _examine_rest(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:
+    """Proves what is about ops whose kernels ran: of some the values alone."""
+    with without([(session.opdef, kernel) for session in sessions for kernel in keeps_wrong(session)]):
+        for k, session in enumerate(sessions):
+            if session.is_judged:
+                outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)
+                _examine(session, partial(_check, session, outside, is_last=values_alone[k]))
+
+
+def _examine_again(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:
+    """Proves ops on calls that they have, without what looks for more calls."""
+    for session in sessions:
+        _examine(session, partial(_check_kernels, session, is_last=True))
+    _examine_rest(sessions, values_alone)
 
 
 def _examine(session: Session, check: Callable[[], None]) -> None:
@@ -189,14 +204,18 @@ def _examine(session: Session, check: Callable[[], None]) -> None:
             session.reference().find_raised("runs", message, error, at=_innermost(error) or str(opdef.origin))
 
 
-def _check_kernels(session: Session, samples: Iterable[Sample] | None, *, is_last: bool) -> None:
-    """Runs every kernel on every call: what is wrong there would show in all other checks."""
+def _find_calls(session: Session, samples: Iterable[Sample] | None) -> None:
+    """Finds what an op is tried on."""
     try:
         session.calls = calls_of(session.opdef, samples, session.seed)
     except UnusableSamplesError as error:
         session.reference().find(SAMPLES, str(error), at=noted(error, "at"))
     if session.is_quick:
         _choose(session, are_given=samples is not None)
+
+
+def _check_kernels(session: Session, *, is_last: bool) -> None:
+    """Runs every kernel on every call: what is wrong there would show in all other checks."""
     with _whole(session), session.spending("value"):  # residuals are compared as outputs are
         check_rows(session)
         if not (is_last or session.is_quick or session.has("bounds")):
@@ -225,7 +244,6 @@ def _check(session: Session, outside: OpDef | None, *, is_last: bool) -> None:
     with session.spending("value"):
         check_whole_numbers(session)
         check_broadcasting(session)
-        suspect_kernels(session)
     if outside is not None:
         session.skipped[f"{session.opdef.name}: gradient not judged, a kernel of {outside.name} leaves its arrays"] = (
             None
@@ -238,7 +256,6 @@ def _check_gradients(session: Session) -> None:
     """Runs what is about the gradient, and the runtimes, which ask for it too."""
     with session.spending("vjp"):
         check_gradient(session)
-        put_down(session)
     check_silent(session)
     if session.has("bounds"):  # of a kernel of the gradient: what runs it again may end the process
         return

@@ -99,7 +99,6 @@ class Session:
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
         counted: by kernel which of its lines calls reached, where that was counted.
-        suspects: kernels that differ from their reference, of this op and of those before it in a chain of gradients.
         level: how much of what can be judged is.
     """
 
@@ -121,7 +120,6 @@ class Session:
     traces: dict[tuple[str, str, str], Trace] = field(default_factory=dict)
     doubts: dict[tuple[KernelId, str], dict[Invented, None]] = field(default_factory=dict)
     counted: dict[str, dict[Spot, bool]] = field(default_factory=dict)
-    suspects: list[tuple[OpDef, Kernel]] = field(default_factory=list)
     errors: dict[str, float] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
     inner: float = 0.0

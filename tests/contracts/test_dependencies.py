@@ -28,6 +28,8 @@ def tests():
     return dependencies.imported(read_tree(packages=("tests",)))
 
 
+# Nine seconds for the syntax of every test; what the rules say of a planted tree is seen below.
+@pytest.mark.slow
 def test_everything_that_is_asked_for_is_imported_or_has_a_reason(shipped, tests):
     required = dependencies.read_requirements()
     assert dependencies.unused(required, shipped, tests) == []

@@ -29,7 +29,7 @@ def test_a_kernel_that_the_backward_calls_is_named_before_the_gradient_that_foll
     first, second = report.findings
     assert (first.check, first.row) == ("value.y", "cpu,float64,spoken")
     assert second.check == "vjp.x"
-    told = "right without the spoken kernel of op 'planted::f', which the backward calls; mend that first"
+    told = "right without the spoken kernel of op 'planted::f', which it calls; mend that first"
     assert second.compare == told
     assert "the reference kernel passes" not in render_text(report)
 
@@ -135,3 +135,63 @@ def test_numbers_of_elements_that_a_kernel_of_the_backward_left_out_are_no_findi
     (finding,) = report.findings
     assert finding.check == "value.dh"
     assert finding.cause == "elements that no loop of it sets: none writes them, or one adds to what was there"
+
+
+def test_a_second_derivative_that_runs_a_wrong_kernel_is_put_down_to_it():
+    op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: np.exp(x))
+    op.backward(lambda y, dy: y * dy, composite=True)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), reason="a vector")])
+    op.kernel("cpu", language="spoken", dtype=("float32", "float64"))(lambda x: 1.5 * np.exp(x))
+    first, *others = verify(op).findings
+    assert first.check == "value.y"
+    assert {one.check for one in others} == {"vjp2.x", "vjp2.dy"}
+    told = "right without the spoken kernel of op 'planted::f', which it calls; mend that first"
+    assert {one.compare for one in others} == {told}
+
+
+ADDS = """
+int32_t f_grad_f64(const DLTensor *x, const DLTensor *dy, DLTensor *dx) {
+  const double *p = OPSDK_DATA(const double, x), *d = OPSDK_DATA(const double, dy);
+  double *to = OPSDK_DATA(double, dx);
+  for (int64_t i = 0; i < opsdk_size(dx); ++i) to[i] = (i < 2 ? to[i] : 0) + 2 * p[i] * d[i];
+  return 0;
+}
+"""
+
+
+def test_a_kernel_that_adds_to_what_memory_held_is_named_before_the_reference_that_calls_it():
+    pytest.importorskip("cffi")
+    op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: x * x)
+    op.backward(lambda x, dy: 2 * x * dy)
+    op.grad.backward(lambda x, dy, ddx: (op.grad(ddx, dy), op.grad(x, ddx)), composite=True)
+    op.grad.kernel("cpu", language="c", dtype="float64", source=ADDS)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=5), reason="a vector")])
+    first, *others = verify(op).findings
+    assert (first.check, first.row) == ("value.dx", "cpu,float64,c")
+    assert "wrong in 2 of 5 elements, first dx[0]: this kernel leaves it as the memory was" in first.message
+    told = "right without the c kernel of op 'planted::f_grad', which it calls; mend that first"
+    assert others
+    assert {one.compare for one in others} == {told}
+
+
+def second_order(second):
+    op = opsdk.op("f(Tensor x) -> Tensor y, residuals (Tensor s)", namespace="planted", infer=lambda x: (x, x))(
+        lambda x: (np.sin(x), np.sin(x))
+    )
+
+    @op.backward
+    def f_grad(x, s, dy):
+        return np.cos(x) * dy
+
+    f_grad.backward(second, composite=True)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=4), reason="a vector")])
+    return op
+
+
+def test_a_wrong_second_derivative_is_placed_at_the_backward_of_the_backward():
+    def f_grad_grad(x, dy, ddx):
+        return {"x": opsdk.sin(x) * dy * ddx, "dy": opsdk.cos(x) * ddx}
+
+    (one,) = verify(second_order(f_grad_grad)).findings
+    assert one.check == "vjp2.x"
+    assert one.at.endswith(f"test_blame.py:{f_grad_grad.__code__.co_firstlineno}, f_grad_grad")

@@ -92,3 +92,11 @@ def test_the_report_says_how_long_each_check_took(define):
     assert all(seconds >= 0 for seconds in spent.values())
     assert {("planted::f", "value"), ("planted::f", "vjp"), ("planted::f", "static")} <= set(spent)
     assert 0.2 * report.seconds <= sum(spent.values()) <= report.seconds
+
+
+def test_a_quick_check_compiles_an_expression_in_the_dtype_of_the_sample_alone():
+    pytest.importorskip("numba")
+    op = opsdk.elementwise("planted::square(Tensor x) -> Tensor y")(squared)
+    quick = opsdk.verify(op, level="quick")
+    rows = {row.row for row in quick.rows if row.row.startswith("cpu") and "numba" in row.row}
+    assert (quick.verdict, rows) == ("pass", {"cpu,float64,numba"})

@@ -171,3 +171,30 @@ def test_runtimes_are_compared_with_what_the_kernel_that_they_take_keeps():
         return x * x, np.nextafter(2 * x, np.inf)
 
     assert opsdk.verify(squared).findings == ()
+
+
+def test_no_backward_goes_by_positions_that_a_kernel_got_wrong():
+    specs = lambda x: (opsdk.TensorSpec(x.shape[:1], x.dtype), opsdk.TensorSpec(x.shape[:1], "int64"))  # noqa: E731
+
+    @opsdk.op("t::most(Tensor x) -> Tensor y, residuals (Tensor at)", infer=specs)
+    def most(x):
+        at = x.argmax(1)
+        return x[np.arange(len(x)), at], at
+
+    @most.backward
+    def most_grad(x, at, dy):
+        assert at.max() < x.shape[1], "compiled it would write there"
+        dx = np.zeros_like(x)
+        dx[np.arange(len(x)), at] = dy
+        return dx
+
+    most.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), reason="rows")])
+
+    @most.kernel("cpu", language="numpy", dtype="float64")
+    def most_float64(x):
+        return x.max(1), x.argmax(1) + (1 << 40)
+
+    report = opsdk.verify(most)
+    assert [(one.check, one.row) for one in report.findings] == [("value.at", "cpu,float64,numpy")]
+    told = "t::most: no gradient is judged after kernel numpy (cpu, float64), whose residual 'at' is wrong"
+    assert told in report.coverage.skipped

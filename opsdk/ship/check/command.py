@@ -201,7 +201,7 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
         unsure = f"{name}: {outcome.message}; a larger --timeout gives it more"
         return VerifyReport(name, "inconclusive", coverage=Coverage(inconclusive=(unsure,)), seed=seed)
     place, ended = innermost(outcome.stack), outcome.message
-    if " kernel (" not in place and (kernels := _kernels_that_may_crash(op)):
+    if " kernel (" not in place and (kernels := _compiled_kernels(op)):
         # Memory that a kernel spoilt shows wherever it is used next: in code of the op, or of whoever runs it.
         after, is_own = " or ".join(kernels), any(f"({shorten(each.origin.file)}:" in place for each in chain(op.opdef))
         ended = f"{ended}, after {after}" if is_own else f"{ended.removesuffix(f' in {place}')} in, or after, {after}"
@@ -221,15 +221,17 @@ def _report_of_end(op: Op, outcome: workers.Outcome, seed: int) -> VerifyReport:
 
 def _may_crash(op: Op) -> bool:
     """Whether an op or one of its gradient ops has a kernel, such as one in C, that may end the process it runs in."""
-    return bool(_kernels_that_may_crash(op))
+    return any(language_of(kernel).may_crash for opdef in chain(op.opdef) for kernel in opdef.kernels)
 
 
-def _kernels_that_may_crash(op: Op) -> list[str]:
-    """Returns those kernels as stacks name them, each once."""
-    kernels = [
-        (opdef, kernel) for opdef in chain(op.opdef) for kernel in opdef.kernels if language_of(kernel).may_crash
-    ]
-    names = (f"{opdef.schema.name}, {kernel.language} kernel ({kernel.origin})" for opdef, kernel in kernels)
+def _compiled_kernels(op: Op) -> list[str]:
+    """Returns the kernels that may have spoilt memory as stacks name them, each once."""
+    every = [(opdef, kernel) for opdef in chain(op.opdef) for kernel in opdef.kernels if kernel.key.place == "cpu"]
+    names = (
+        f"{opdef.schema.name}, {kernel.language} kernel ({kernel.origin})"
+        for opdef, kernel in every
+        if language_of(kernel).may_crash or not language_of(kernel).stays_inside
+    )
     return list(dict.fromkeys(names))
 
 

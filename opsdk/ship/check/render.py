@@ -17,7 +17,7 @@ from opsdk.ship.cli.terminal import painted
 from opsdk.ship.output.table import Column
 from opsdk.ship.output.table import render as render_table
 from opsdk.verify.level import LEFT_OUT
-from opsdk.verify.report import VERDICTS, Finding, Row, notes_of
+from opsdk.verify.report import VERDICTS, Finding, Row, no_backward, notes_of
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _LONG = "float64"  # kernels of fewer digits see less of a gradient; their values are compared with these as well
@@ -116,15 +116,21 @@ def details(one: Checked) -> list[str]:
 
 
 def _failed_by_strict(checked: Sequence[Checked]) -> list[str]:
-    """Returns the line that says which ops fail under `--strict` alone, and why; none where there are none."""
+    """Returns a line per reason for which an op fails under `--strict` alone, with what settles it."""
     reasons = []
     for one in checked:
+        name, coverage = one.report.op, one.report.coverage
         if one.verdict == "inconclusive":
-            reasons.append(f"{one.report.op} could not be judged")
-        elif one.verdict == "pass" and one.strict_verdict == "fail":
-            what = "a note" if one.report.coverage.warnings else "elements that could not be judged"
-            reasons.append(f"{one.report.op} has {'no backward' if one.report.lacks_backward else what}")
-    return [f"failed by --strict: {', '.join(reasons)}"] if reasons else []
+            reasons.append(f"{name} could not be judged")
+        if one.verdict != "pass":
+            continue
+        if one.report.lacks_backward:
+            handle = name.rpartition("::")[2]
+            reasons.append(f"{name} has no backward: declare @{handle}.backward, or its outputs nondifferentiable")
+        notes = [f"the note {note}" for note in coverage.warnings if note != no_backward(name)]
+        undecided = [f"the elements of {what}: give a sample that decides them" for what in coverage.inconclusive]
+        reasons += notes or undecided  # of what a note is about elements may follow
+    return [f"failed by --strict: {reason}" for reason in reasons]
 
 
 def _last_lines(run: Run, *, verbose: bool, strict: bool) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,10 @@ def check_rows(session: Session) -> None:
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
-            tried = [(call, variant) for call in session.calls for variant in variants(opdef, kernel, call)]
+            most = 1 if session.is_quick and compiles_each(kernel) else None
+            tried = [
+                (call, variant) for call in session.calls for variant in islice(variants(opdef, kernel, call), most)
+            ]
             cases = [
                 (_case_of(session, kernel, variant), variant is not call)
                 for call, variant in tried
@@ -76,6 +80,12 @@ def _smaller(cases: Sequence[Case]) -> list[Case]:
         return []
     made = cut_calls(session.opdef, session.calls, session.seed, int(most))
     return [session.case(kernel, variant) for call in made for variant in variants(session.opdef, kernel, call)]
+
+
+def compiles_each(kernel: Kernel) -> bool:
+    """Whether a kernel is compiled for each dtype anew, which takes most of the time that it is looked at."""
+    language = language_of(kernel)
+    return bool(language.packages) and not language.is_by_dtype
 
 
 def _case_of(session: Session, kernel: Kernel, call: Call) -> Case:

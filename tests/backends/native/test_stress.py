@@ -251,6 +251,8 @@ def test_locks_that_another_thread_held_at_the_fork_are_free_in_the_child():
 # -- processes and the cache -------------------------------------------------------------------------------------------
 
 
+# Three seconds of two new processes; that of one which is killed while it compiles runs always.
+@pytest.mark.slow
 def test_two_processes_that_compile_one_kernel_at_once_are_both_right(tmp_path):
     processes = [started(False, tmp_path / "cache") for _ in range(2)]
     for process in processes:
@@ -404,6 +406,8 @@ assert not wrong
 """
 
 
+# Five new processes; threads of one process meet in the tests above.
+@pytest.mark.slow
 def test_first_calls_of_several_threads_that_broadcast_are_right(tmp_path):
     runs = []
     for _ in range(5):  # the first one compiles; object code that lies there is loaded by all threads at once

@@ -81,6 +81,8 @@ def test_the_reference_counts_alike(scores):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
 
 
+# Nine seconds, as the kernels are compiled; the reference's gradient is held to counted paths above.
+@pytest.mark.slow
 def test_the_second_derivative_is_the_covariance_of_what_paths_use(scores, rng):
     directions = [rng.normal(size=array.shape) for array in scores]
     emissions, *others = tensors = [opsdk.to_tensor(array, stop_gradient=False) for array in scores]

@@ -197,6 +197,7 @@ def test_the_code_of_a_crash_is_explained():
     assert explained("302").startswith("OP302 GradcheckError: An op ended the process in which it was verified.")
 
 
+@pytest.mark.parametrize("language", ["c", "numba"])
 @pytest.mark.parametrize(
     ("where", "told", "at"),
     [
@@ -205,12 +206,15 @@ def test_the_code_of_a_crash_is_explained():
         ("{kernel}", "crashed: signal SIGABRT in {kernel}", "{kernel}"),
     ],
 )
-def test_a_crash_in_other_code_than_a_kernels_names_the_kernels_that_may_have_spoilt_memory(where, told, at):
+def test_a_crash_in_other_code_than_a_kernels_names_the_kernels_that_may_have_spoilt_memory(where, told, at, language):
     with REGISTRY.scoped():
         op = opsdk.op("f(Tensor x) -> Tensor y", namespace="planted")(lambda x: x * 1)
-        op.kernel("cpu", language="c", dtype="float64", source="int32_t f_f64(const DLTensor *x, DLTensor *y);")
-        origin = next(kernel.origin for kernel in op.opdef.kernels if kernel.language == "c")
-        names = {"kernel": f"f, c kernel ({origin})", "file": str(origin).rpartition(":")[0]}
+        if language == "c":
+            op.kernel("cpu", language="c", dtype="float64", source="int32_t f_f64(const DLTensor *x, DLTensor *y);")
+        else:
+            op.kernel("cpu", language="numba", dtype="float64")(lambda x, y: None)
+        origin = next(kernel.origin for kernel in op.opdef.kernels if kernel.language == language)
+        names = {"kernel": f"f, {language} kernel ({origin})", "file": str(origin).rpartition(":")[0]}
         stack = (where.format(**names),)
         outcome = Outcome("crashed", message=f"crashed: signal SIGABRT in {stack[0]}", stack=stack)
         (finding,) = command._report_of_end(op, outcome, 0).findings

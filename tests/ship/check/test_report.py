@@ -16,7 +16,8 @@ def test_options_of_text_and_verdict_are_those_of_the_check(run, right):
     assert run("check", "good.py", "--json", "r.json").exit_code == 0
     strict = run("report", "r.json", "--strict", "--quiet")
     assert strict.exit_code == 1
-    assert strict.stdout.splitlines()[-2] == "failed by --strict: good::clamp has no backward"
+    why = "good::clamp has no backward: declare @clamp.backward, or its outputs nondifferentiable"
+    assert strict.stdout.splitlines()[-2] == f"failed by --strict: {why}"
 
 
 def test_a_dash_leaves_standard_output_to_the_page(run, right):

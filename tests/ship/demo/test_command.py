@@ -49,6 +49,7 @@ def test_the_demonstration_shows_six_steps_and_holds(run, here, reference_only):
     assert "http" not in page
 
 
+@variation
 def test_the_kernel_table_has_a_line_for_every_row_and_times_for_those_on_the_cpu(run, here, reference_only):
     lines = run("demo", "--epochs", "1").stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("    op") and "forward" in line)
@@ -98,6 +99,7 @@ def test_a_cuda_row_that_is_wrong_fails_the_demonstration(run, here, monkeypatch
     assert "1 of 12 claims do not hold" in result.stdout
 
 
+@variation
 def test_too_few_epochs_fail_the_claim_on_accuracy(run, here, reference_only):
     result = run("demo", "--epochs", "1", "--out", "elsewhere")
     assert result.exit_code == 1
@@ -113,6 +115,7 @@ def test_a_relu_that_is_not_caught_fails_the_demonstration(run, here, monkeypatc
     assert "2 of 12 claims do not hold" in result.stdout
 
 
+@variation
 def test_a_static_runtime_that_differs_fails_the_demonstration(run, here, monkeypatch, reference_only):
     whole = command.train.MODES["static"]
 
