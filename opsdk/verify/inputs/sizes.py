@@ -178,11 +178,12 @@ def resized(
 def cut(opdef: OpDef, call: Call, most: int, rng: np.random.Generator) -> Call | None:
     """Returns a call whose longest axes are halved until it has no more than `most` numbers; None as `resized`."""
     labels, arrays = labels_of(opdef, call), flat(call.inputs)
-    lengths = {label: length for label, length in _pairs(labels, arrays) if label is not None and length > 1}
-    change: dict[Label, int] = {**lengths}
+    pairs = _pairs(labels, arrays)
+    lengths: dict[Label, int] = {label: length for label, length in pairs if label is not None and length > 1}
+    change = dict(lengths)
     while _count(labels, arrays, change) > most and max(change.values(), default=1) > 1:
         change[max(change, key=change.__getitem__)] //= 2
-    shorter: dict[Label, int] = {label: new for label, new in change.items() if new != lengths[label]}
+    shorter = {label: new for label, new in change.items() if new != lengths[label]}
     return resized(opdef, call, shorter, rng, most)
 
 

@@ -228,7 +228,7 @@ def test_a_fault_at_the_end_of_the_domain_is_no_chance_where_forward_refuses_wha
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("factor", [1.0, 2.0])
-def test_three_equal_values_of_a_vjp_that_takes_float32_alone_are_judged_beside_the_tie(seed: int, factor: float) -> None:
+def test_a_vjp_that_takes_float32_alone_is_judged_beside_a_tie_of_three(seed: int, factor: float) -> None:
     def vjp(i: Any, o: Any, c: Any) -> Any:
         if i[0].dtype != np.float32:
             raise TypeError(i[0].dtype)
