@@ -241,7 +241,7 @@ def test_nothing_is_asked_where_a_reference_is_not_finite_by_itself(got, want, i
     np.testing.assert_array_equal(made, [left, 2.0])
 
 
-@pytest.mark.slow  # `test_further.py` has the calls
+@pytest.mark.slow  # three kernels compiled; the calls themselves are in test_further.py
 def test_a_kernel_that_adds_up_as_many_near_the_greatest_as_its_source_says_is_found(define):
     def kernel(x, y):
         for i in range(x.shape[0]):
