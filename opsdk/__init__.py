@@ -50,7 +50,6 @@ from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_ena
 from opsdk.core.place import CPUPlace, CUDAPlace
 from opsdk.core.random import Generator, seed
 from opsdk.core.spec import TensorSpec
-from opsdk.core.sums import sum_at
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.determinism import Repeats
@@ -64,7 +63,6 @@ from opsdk.expr.primitives.own import primitive
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
-from opsdk.ops.reduction import sum_to
 
 if TYPE_CHECKING:
     import gradcheck
@@ -123,6 +121,7 @@ __all__ = [
     "add",
     "angle",
     "argmax",
+    "argsort",
     "cast",
     "clip",
     "concat",
@@ -139,6 +138,7 @@ __all__ = [
     "flatten",
     "gather",
     "imag",
+    "index_add",
     "log",
     "log1p",
     "log_softmax",
@@ -150,17 +150,21 @@ __all__ = [
     "min",
     "minimum",
     "multiply",
+    "one_hot",
     "pad",
     "pow",
+    "put_along_axis",
     "real",
     "reciprocal",
     "relu",
     "reshape",
     "rsqrt",
+    "scatter_add",
     "sigmoid",
     "sign",
     "sin",
     "softmax",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -168,8 +172,10 @@ __all__ = [
     "stack",
     "subtract",
     "sum",
+    "take_along_axis",
     "tan",
     "tanh",
+    "topk",
     "transpose",
     "unsqueeze",
     "where",

@@ -334,6 +334,12 @@ class OpDef(ByItsOp):
         text = f"{self.subject}: expected real tensors where a gradient is asked for, got complex ones: {because}"
         return replace(self, rule=None, refusal=text)
 
+    @cached_property
+    def shapes(self) -> Mapping[str, Any]:
+        """By input what its domain says of the lengths of its axes, gradcheck's `Dims`."""
+        every = {name: getattr(declared, "dims", None) for name, declared in self.traits.domain.items()}
+        return {name: dims for name, dims in every.items() if dims is not None}
+
     @property
     def name(self) -> str:
         """`namespace::name`."""

@@ -77,7 +77,7 @@ def elementwise(
         definition: the function, or the schema as text; as in `opsdk.op`.
         infer: rule for shapes and dtypes; NumPy's broadcasting and dtypes unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
-        domain: per input name the least and the greatest value it may hold; None for no bound.
+        domain: per input what it may be, as in `opsdk.op`: the least and the greatest value, None for no bound.
         linear: the op is linear in its inputs.
         surrogate: the gradient is that of another function, as in `opsdk.op`. None is derived then: write it with
             `@<op>.backward`.
@@ -190,7 +190,7 @@ def rowwise(
         integer: inputs of whole numbers, which carry no gradient; a schema declares them as `Tensor<int>`.
         keepdim: whether a result that is one number per row has shape (…, 1), rather than (…).
         nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
-        domain: per input name the least and the greatest value it may hold; None for no bound.
+        domain: per input what it may be, as in `opsdk.op`: the least and the greatest value, None for no bound.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.
         lazy: the gradient is derived when it is first asked for, and not where the op is defined.

@@ -10,6 +10,7 @@ from opsdk.nn.loss import cross_entropy as cross_entropy
 from opsdk.nn.loss import mse_loss as mse_loss
 from opsdk.nn.loss import square_error_cost as square_error_cost
 from opsdk.ops.functions import log_softmax as log_softmax
+from opsdk.ops.functions import one_hot as one_hot
 from opsdk.ops.functions import softmax as softmax
 
 relu: Op
@@ -45,12 +46,4 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Returns:
         Values of shape (..., out). Differentiable in all three.
-    """
-
-def one_hot(x: Any, num_classes: int) -> Any:
-    """Returns rows that are 1 at the class and 0 elsewhere, float32. Not differentiable.
-
-    Args:
-        x: integer classes in [0, num_classes), of any shape.
-        num_classes: size of the axis that is added last.
     """

@@ -8,13 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core import sums
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
-from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.core.fit import as_numbers, shown
+from opsdk.core.spec import OpenSize
+from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
 from opsdk.expr.exact import holds
-from opsdk.ops import elementary, elementwise, joining, normalization, reduction, resizing
+from opsdk.ops import (
+    elementary,
+    elementwise,
+    indexing,
+    joining,
+    normalization,
+    positions,
+    reduction,
+    resizing,
+)
 from opsdk.ops import shape as moving
 from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
@@ -22,6 +34,7 @@ from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
 from opsdk.ops.elementwise import equal
 from opsdk.ops.joining import where
+from opsdk.ops.lines import along_axis, sorting
 from opsdk.ops.matmul import matmul
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
@@ -213,6 +226,155 @@ def stack(x: Sequence[Any], axis: int = 0) -> Any:
 def gather(x: Any, index: Any, axis: int = 0) -> Any:
     """Returns slices of x along an axis, at integer positions. Differentiable in x."""
     return joining.gather(x, index, axis=axis)
+
+
+def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
+    """Returns elements of each line of x along an axis, at positions of its own. Differentiable in x."""
+    return along_axis.take_along_axis(x, index, axis=axis)
+
+
+def put_along_axis(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
+    """Returns x with values where `take_along_axis` takes its elements; x stays as it is. Differentiable in both."""
+    return along_axis.put_along_axis(x, index, values, axis=axis)
+
+
+def scatter_add(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
+    """Returns x with values added where `take_along_axis` takes its elements. Differentiable in both.
+
+    As in NumPy, the index has the axes of x, and all others than `axis` broadcast; PyTorch also takes one that is
+    smaller than x there, which is `scatter_add` to a slice of x.
+    """
+    return along_axis.scatter_add(x, index, values, axis=axis)
+
+
+def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
+    """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them. Differentiable in both.
+
+    Args:
+        x: of any numeric dtype.
+        index: positions along the axis, with one axis.
+        values: the slices; sizes of 1 broadcast.
+        axis: of x and of the values.
+
+    Raises:
+        ShapeError: the index has another number of axes.
+    """
+    x, index = _as_value(x), _as_value(index)
+    if len(index.shape) != 1:
+        raise ShapeError(f"index_add: index expected one axis, got shape {tuple(index.shape)}; scatter_add takes more")
+    at = normalize_axes([axis], len(x.shape), "index_add")[0]
+    lines = unsqueeze(index, [i for i in range(len(x.shape)) if i != at])
+    return along_axis.scatter_add(x, lines, values, axis=at)
+
+
+def sum_to(x: Any, shape: Sequence[Any]) -> Any:
+    """Returns x summed over the axes along which a shape was broadcast to it, x itself where none was. Differentiable.
+
+    float16 and bfloat16 are added in float32; all sums are taken in blocks and rounded once.
+
+    Args:
+        x: of any dtype and of a shape that `shape` broadcasts to.
+        shape: the shape wanted, sizes ≥ 0; or the whole shape of a Variable, with sizes that only a run can tell.
+
+    Raises:
+        ShapeError: the shape does not broadcast to that of x.
+
+    Example:
+        >>> sum_to(np.ones((2, 3)), (3,))
+        array([2., 2., 2.])
+    """
+    wanted = tuple(shape)
+    first = next((size for size in wanted if isinstance(size, OpenSize)), None)
+    if first is not None:
+        own = tuple(first.owner.shape)
+        if len(own) != len(wanted) or not all(map(_is_same_size, wanted, own)):
+            raise first.unknown("a number for sum_to")
+        return reduction.sum_to_like(x, first.owner)
+    if owner_of(x) is None:
+        return reduction.sum_to(x, wanted)
+    have = [None if isinstance(size, OpenSize) else size for size in x.shape]
+    if tuple(have) == wanted:
+        return x
+    axes = reduction.stretched_axes(have, wanted)
+    return reshape(reduction.reduce_sum(x, axis=axes, keepdim=True) if axes else x, wanted)
+
+
+def _is_same_size(size: Any, other: Any) -> bool:
+    if isinstance(size, OpenSize) or isinstance(other, OpenSize):
+        return isinstance(size, OpenSize) and isinstance(other, OpenSize) and size.is_of(other.owner, other.axis)
+    return bool(size == other)
+
+
+def sum_at(values: Any, index: Any, size: Any) -> Any:
+    """Sums values by their positions: element `i` of the result is the sum of the values whose index is `i`.
+
+    Differentiable in the values.
+
+    Args:
+        values: numeric, of shape (*index.shape, *rest).
+        index: integer positions in [0, size).
+        size: length of the first axis of the result; of a Variable also one that only a run can tell.
+
+    Returns:
+        Of shape (size, *rest) and of the values' dtype, zero where no value belongs. Sums of many values are taken in
+        blocks, those of float16 and bfloat16 in float32, and rounded once.
+
+    Raises:
+        DTypeError: the index holds other than integers.
+        ShapeError: the values' shape does not begin with that of the index, or the size is none.
+        InputValueError: a position lies outside.
+
+    Example:
+        >>> sum_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), 3)
+        array([5., 0., 2.])
+    """
+    if owner_of(values) is None and owner_of(index) is None and not isinstance(size, OpenSize):
+        return sums.sum_at(values, index, size)  # what references call, on arrays of any place
+    like, attrs = positions.size_of(size, "sum_at")
+    return positions.sum_at(values, index, like, **attrs)
+
+
+def one_hot(x: Any, num_classes: Any, dtype: DTypeLike = "float32") -> Any:
+    """Returns 1 where a new last axis equals the class of x, else 0. Not differentiable.
+
+    Args:
+        x: integer classes in [0, num_classes).
+        num_classes: length of the new axis; of a Variable also one that only a run can tell.
+        dtype: of the result.
+
+    Raises:
+        ShapeError: a class lies outside, or the number is none.
+    """
+    like, attrs = positions.size_of(num_classes, "one_hot", "num_classes")
+    return positions.one_hot(x, like, dtype=as_dtype(dtype, "one_hot"), **attrs)
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Returns the elements along an axis in order; equal ones stay in theirs, nan is the greatest. Differentiable."""
+    return sorting.sort(x, axis=axis, descending=descending)
+
+
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Returns the positions of the elements along an axis in order; equal ones stay in theirs. Not differentiable."""
+    return sorting.argsort(x, axis=axis, descending=descending)
+
+
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
+    """Returns the k greatest elements along an axis, or the least, in order, and their positions; differentiable.
+
+    Of equal ones the first counts.
+
+    Raises:
+        ShapeError: the axis has fewer than k elements.
+    """
+    x = _as_value(x)
+    at = normalize_axes([axis], len(x.shape), "topk")[0]
+    have = x.shape[at]
+    if k < 0 or (not isinstance(have, OpenSize) and k > have):
+        raise ShapeError(f"topk: k expected in [0, {have}], got {k}")
+    order = argsort(x, at, largest)
+    index = indexing.getitem(order, index=indexing.encode_index((*[slice(None)] * at, slice(k)))[0])
+    return take_along_axis(x, index, at), index
 
 
 def _is_public(name: str, value: object) -> bool:

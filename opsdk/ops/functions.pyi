@@ -132,3 +132,109 @@ def stack(x: Sequence[Any], axis: int = 0) -> Any:
 
 def gather(x: Any, index: Any, axis: int = 0) -> Any:
     """Returns slices of x along an axis, at integer positions. Differentiable in x."""
+
+def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
+    """Returns elements of each line of x along an axis, at positions of its own. Differentiable in x."""
+
+def put_along_axis(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
+    """Returns x with values where `take_along_axis` takes its elements; x stays as it is. Differentiable
+    in both.
+    """
+
+def scatter_add(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
+    """Returns x with values added where `take_along_axis` takes its elements. Differentiable in both.
+
+    As in NumPy, the index has the axes of x, and all others than `axis` broadcast; PyTorch also takes
+    one that is
+    smaller than x there, which is `scatter_add` to a slice of x.
+    """
+
+def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
+    """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them.
+    Differentiable in both.
+
+    Args:
+        x: of any numeric dtype.
+        index: positions along the axis, with one axis.
+        values: the slices; sizes of 1 broadcast.
+        axis: of x and of the values.
+
+    Raises:
+        ShapeError: the index has another number of axes.
+    """
+
+def sum_to(x: Any, shape: Sequence[Any]) -> Any:
+    """Returns x summed over the axes along which a shape was broadcast to it, x itself where none was.
+    Differentiable.
+
+    float16 and bfloat16 are added in float32; all sums are taken in blocks and rounded once.
+
+    Args:
+        x: of any dtype and of a shape that `shape` broadcasts to.
+        shape: the shape wanted, sizes ≥ 0; or the whole shape of a Variable, with sizes that only a run
+    can tell.
+
+    Raises:
+        ShapeError: the shape does not broadcast to that of x.
+
+    Example:
+        >>> sum_to(np.ones((2, 3)), (3,))
+        array([2., 2., 2.])
+    """
+
+def sum_at(values: Any, index: Any, size: Any) -> Any:
+    """Sums values by their positions: element `i` of the result is the sum of the values whose index is `i`.
+
+    Differentiable in the values.
+
+    Args:
+        values: numeric, of shape (*index.shape, *rest).
+        index: integer positions in [0, size).
+        size: length of the first axis of the result; of a Variable also one that only a run can tell.
+
+    Returns:
+        Of shape (size, *rest) and of the values' dtype, zero where no value belongs. Sums of many
+    values are taken in
+        blocks, those of float16 and bfloat16 in float32, and rounded once.
+
+    Raises:
+        DTypeError: the index holds other than integers.
+        ShapeError: the values' shape does not begin with that of the index, or the size is none.
+        InputValueError: a position lies outside.
+
+    Example:
+        >>> sum_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), 3)
+        array([5., 0., 2.])
+    """
+
+def one_hot(x: Any, num_classes: Any, dtype: DTypeLike = 'float32') -> Any:
+    """Returns 1 where a new last axis equals the class of x, else 0. Not differentiable.
+
+    Args:
+        x: integer classes in [0, num_classes).
+        num_classes: length of the new axis; of a Variable also one that only a run can tell.
+        dtype: of the result.
+
+    Raises:
+        ShapeError: a class lies outside, or the number is none.
+    """
+
+def sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Returns the elements along an axis in order; equal ones stay in theirs, nan is the greatest.
+    Differentiable.
+    """
+
+def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """Returns the positions of the elements along an axis in order; equal ones stay in theirs. Not
+    differentiable.
+    """
+
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
+    """Returns the k greatest elements along an axis, or the least, in order, and their positions;
+    differentiable.
+
+    Of equal ones the first counts.
+
+    Raises:
+        ShapeError: the axis has fewer than k elements.
+    """

@@ -71,12 +71,18 @@ def index_put_grad(
     entries = entries_of(index, indices)
     dx = dout.copy()
     dx[entries] = 0
-    taken = places_of(dout.shape, dout)[entries]
-    order = np.arange(taken.size, like=dout)
-    last = np.empty(dout.size, np.intp, like=dout)
-    last[taken.reshape(-1)] = order
-    stays = (last[taken.reshape(-1)] == order).reshape(taken.shape)
+    stays = is_last(places_of(dout.shape, dout)[entries], dout.size)
     return dx, sum_to(np.where(stays, dout[entries], dout.dtype.type(0)), value_spec.shape)
+
+
+def is_last(places: np.ndarray, size: int) -> np.ndarray:
+    """Returns for each place of an array of a size whether none of the later ones is the same."""
+    flat = places.reshape(-1)
+    order = np.arange(flat.size, like=flat)
+    last = np.empty(size, np.intp, like=flat)
+    last[flat] = order
+    found: np.ndarray = (last[flat] == order).reshape(places.shape)
+    return found
 
 
 @index_put_grad.backward(composite=True, complex=True)

@@ -140,6 +140,10 @@ class ValueMethods(NumpyProtocol):
     argmax = functions.argmax
     cumsum = functions.cumsum
     logsumexp = functions.logsumexp
+    sort = functions.sort
+    argsort = functions.argsort
+    topk = functions.topk
+    take_along_axis = functions.take_along_axis
     split = functions.split
     exp = _method(functions.exp)
     log = _method(functions.log)

@@ -49,12 +49,14 @@ class NumpyProtocol:
         """Calls the op of a NumPy ufunc; without one, NumPy itself on the values.
 
         Raises:
-            NotRecordedError: there is no op, and a value needs a gradient or is a Program's.
+            NotRecordedError: there is no op, and a value needs a gradient or is a Program's; or it would be changed.
         """
-        op = _UFUNCS.get(ufunc)
+        op = UFUNCS.get(ufunc)
         if op is not None and method == "__call__" and not options:
             return op(*inputs)
         name = f"np.{ufunc.__name__}" if method == "__call__" else f"np.{ufunc.__name__}.{method}"
+        if method == "at" and isinstance(inputs[0], NumpyProtocol):
+            raise trimmed(_written_to(name))
         try:
             return _on_arrays(getattr(ufunc, method), name, inputs, options, judge=ufunc not in _WITHOUT_GRADIENT)
         except NotRecordedError as error:
@@ -66,12 +68,14 @@ class NumpyProtocol:
         """Calls the ops of a NumPy function; without any, NumPy itself on the values.
 
         Raises:
-            NotRecordedError: there is no op, and a value needs a gradient or is a Program's.
+            NotRecordedError: there is no op, and a value needs a gradient or is a Program's; or it would be changed.
         """
-        ours = _FUNCTIONS.get(function)
+        ours = FUNCTIONS.get(function)
         if ours is not None and _binds(ours, args, options):
             return ours(*args, **options)
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        if name in WRITES and isinstance(next(iter((*args, *options.values())), None), NumpyProtocol):
+            raise trimmed(_written_to(name))
         try:
             return _on_arrays(function, name, args, options, judge=function not in _WITHOUT_GRADIENT)
         except NotRecordedError as error:
@@ -120,6 +124,24 @@ def _on_arrays(
     if any(isinstance(value, NumpyProtocol) for value in flat(options.get("out"))):
         raise NotRecordedError(f"{name}: out expected a NumPy array, got a tensor; assign with x.set_value({name}(…))")
     return function(*_as_arrays(args), **{key: _as_arrays(value) for key, value in options.items()})
+
+
+# What NumPy writes to its first argument, whose graph and Program would not know of it; what to write instead.
+WRITES = {
+    "np.add.at": "index_add(x, index, values) and scatter_add of opsdk give a new value, sum_at(values, index, size) "
+    "the sums alone",
+    "np.put_along_axis": "put_along_axis(x, index, values, axis) of opsdk gives a new value",
+    "np.copyto": "x.set_value(values) of a tensor",
+    "np.fill_diagonal": "x[index] = values",
+    "np.place": "x[mask] = values",
+    "np.put": "x[index] = values",
+    "np.putmask": "x[mask] = values",
+}
+
+
+def _written_to(name: str) -> NotRecordedError:
+    instead = WRITES.get(name, "compute a new value")
+    return NotRecordedError(f"{name}: expected a NumPy array to change, got a tensor or Variable; {instead}")
 
 
 def _as_arrays(given: Any) -> Any:
@@ -198,6 +220,21 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
     return functions.pad(array, widths, mode, constant_values)
 
 
+def _along(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns NumPy's form of a sort: no axis is the array flattened, and every kind is the stable one."""
+
+    def sorted_along(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
+        return function(a.reshape([-1]), 0) if axis is None else function(a, axis)
+
+    return sorted_along
+
+
+def _take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    if axis is None:
+        return functions.take_along_axis(functions.reshape(arr, [-1]), indices, 0)
+    return functions.take_along_axis(arr, indices, axis)
+
+
 def _reciprocal(x: Any) -> Any:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtype.kind in "biu":
@@ -206,7 +243,7 @@ def _reciprocal(x: Any) -> Any:
 
 
 # An op that is called as a ufunc of NumPy is that ufunc.
-_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     **{ufunc: op for name, op in vars(functions).items() if isinstance(ufunc := getattr(np, name, None), np.ufunc)},
     np.power: functions.pow,
     np.reciprocal: _reciprocal,
@@ -219,7 +256,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.logical_not: elementwise.logical_not,
 }
 
-_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.shape: lambda a: tuple(a.shape),
     np.ndim: lambda a: int(a.ndim),
     np.sum: _over("sum"),
@@ -239,6 +276,9 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.cumsum: lambda a, axis=None, dtype=None: functions.cumsum(a, axis, dtype),
     np.split: _split,
     np.pad: _pad,
+    np.sort: _along(functions.sort),
+    np.argsort: _along(functions.argsort),
+    np.take_along_axis: _take_along_axis,
     np.angle: lambda z: functions.angle(z),
     np.real: lambda val: functions.real(val),
     np.imag: lambda val: functions.imag(val),
@@ -255,7 +295,6 @@ _WITHOUT_GRADIENT: set[Callable[..., Any]] = {
     np.logical_xor,
     np.argmax,
     np.argmin,
-    np.argsort,
     np.nonzero,
     np.count_nonzero,
     np.any,

@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.core import sums
 from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import ArityError, ShapeError
-from opsdk.core.spec import TensorSpec
+from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.decorators import op
 from opsdk.define.infer import like, normalize_axes, reduce
 from opsdk.define.sample import Sample
@@ -255,12 +255,20 @@ def sum_to(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     wanted = tuple(shape)
     if array.shape == wanted:
         return array
-    lead = array.ndim - len(wanted)
-    pairs = zip(array.shape[max(lead, 0) :], wanted, strict=False)
-    if lead < 0 or any(have != want and want != 1 for have, want in pairs):
-        raise ShapeError(f"sum_to: expected a shape that broadcasts to {array.shape}, got {wanted}")
-    stretched = tuple(lead + i for i, want in enumerate(wanted) if want == 1 and array.shape[lead + i] != 1)
-    return sums.total(as_native(array), (*range(lead), *stretched), True).reshape(wanted)
+    return sums.total(as_native(array), stretched_axes(array.shape, wanted), True).reshape(wanted)
+
+
+def stretched_axes(have: Sequence[int | None], wanted: Sequence[int]) -> list[int]:
+    """Returns the axes along which a shape was broadcast to another; None is a size that only a run can tell.
+
+    Raises:
+        ShapeError: it does not broadcast to the other.
+    """
+    lead = len(have) - len(wanted)
+    pairs = list(zip(have[max(lead, 0) :], wanted, strict=False))
+    if lead < 0 or any(size not in (want, None) and want != 1 for size, want in pairs):
+        raise ShapeError(f"sum_to: expected a shape that broadcasts to {shape_text(have)}, got {tuple(wanted)}")
+    return [*range(lead), *(lead + i for i, (size, want) in enumerate(pairs) if want == 1 and size != 1)]
 
 
 @op("opsdk::sum_to_like(Tensor x, Tensor like) -> Tensor out", infer=like("like"), nondifferentiable=("like",))

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.ops import elementwise
-from opsdk.ops.elementwise import one_hot
 
 
 def gradients(op, x, y):
@@ -357,23 +356,3 @@ def test_floats_of_16_bits_are_compared_with_a_whole_number_as_it_is(dtype):
     assert (x == 2049).tolist() == [False, False]
     assert (x < 2049).tolist() == [True, False]
     assert (x >= 2049).tolist() == [False, True]
-
-
-def test_one_hot_is_one_at_the_class():
-    np.testing.assert_array_equal(one_hot(np.array([2, 0]), num_classes=3), [[0, 0, 1], [1, 0, 0]])
-
-
-def test_one_hot_appends_an_axis_and_is_float32():
-    assert one_hot(np.array([[1], [0]]), num_classes=2).shape == (2, 1, 2)
-    assert one_hot(np.array(1), num_classes=2).dtype == np.float32
-    assert one_hot(np.zeros((0,), np.int64), num_classes=2).shape == (0, 2)
-
-
-def test_one_hot_refuses_a_class_outside():
-    with pytest.raises(ShapeError, match=r"op 'opsdk::one_hot': x expected in \[0, 2\), got 0 to 2"):
-        one_hot(np.array([0, 2]), num_classes=2)
-
-
-def test_classes_are_whole_numbers():
-    with pytest.raises(DTypeError, match="op 'opsdk::one_hot': x expected integers or bools, got float64; cast it"):
-        one_hot(np.array([0.5, np.nan]), num_classes=2)

@@ -65,6 +65,11 @@ FUNCTIONS = {
     "squeeze": lambda v: np.squeeze(np.expand_dims(v, 0)),
     "concatenate": lambda v: np.concatenate([v, np.ones((2, 3), np.float32)], axis=0),
     "stack": lambda v: np.stack((v, v), axis=1),
+    "sort": lambda v: np.sort(v),
+    "sort by columns": lambda v: np.sort(v, axis=0, kind="stable"),
+    "sort flat": lambda v: np.sort(-v, axis=None),
+    "take along an axis": lambda v: np.take_along_axis(v, np.array([[2, 0], [1, 1]]), axis=1),
+    "take along no axis": lambda v: np.take_along_axis(v, np.array([4, 4]), axis=None),
     "where": lambda v: np.where(v > 1.0, v, np.zeros((2, 3), np.float32)),
 }
 
@@ -126,6 +131,32 @@ def test_an_array_may_be_changed_by_a_tensor_in_place(x, constant):
 def test_a_tensor_is_not_written_to_by_numpy(constant):
     with pytest.raises(NotRecordedError, match=r"np\.exp: out expected a NumPy array, got a tensor; assign with"):
         np.exp(A, out=constant)
+
+
+WRITES = {
+    "np.add.at": lambda x: np.add.at(x, [0, 0], 1.0),
+    "np.maximum.at": lambda x: np.maximum.at(x, [0], 9.0),
+    "np.put_along_axis": lambda x: np.put_along_axis(x, np.array([1]), 5.0, 0),
+    "np.put": lambda x: np.put(x, [1], 5.0),
+    "np.copyto": lambda x: np.copyto(x, B),
+    "np.place": lambda x: np.place(x, A > 1.0, [5.0]),
+}
+
+
+@pytest.mark.parametrize(("name", "function"), WRITES.items(), ids=WRITES)
+def test_what_numpy_writes_to_is_refused_with_the_function_that_gives_a_new_value(constant, name, function):
+    with opsdk.no_grad(), pytest.raises(NotRecordedError) as caught:
+        function(constant)
+    begin, _, instead = str(caught.value).partition("; ")
+    assert begin == f"{name}: expected a NumPy array to change, got a tensor or Variable"
+    assert instead.startswith(("index_add(x, index", "put_along_axis(x", "x[", "x.set_value(", "compute a new value"))
+    assert constant.numpy().tolist() == A.tolist()
+
+
+def test_positions_in_order_are_recorded_too(x, variable):
+    assert np.argsort(-x).numpy().tolist() == [2, 1, 0]
+    (got,) = static.Executor().run(variable.block.program, feed={"v": B}, fetch_list=[np.argsort(variable)])
+    assert got.tolist() == [2, 1, 0]
 
 
 def test_questions_and_explicit_conversions_are_answered_for_any_tensor(x, constant):

@@ -17,6 +17,7 @@ from tests.parity.differential import Case
 
 Draw = Callable[[np.random.Generator], list[np.ndarray]]
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 6.0, 20.0, -20.0, 1e-3, -1e-4, 90.0, -90.0])
+AT = np.array([[3, 3, 0], [1, 1, 2]])  # positions along an axis of 4
 SHAPES = [((3, 5), (3, 5)), ((3, 5), (5,)), ((3, 1), (1, 5)), ((), (4,)), ((2, 1, 3), (4, 1))]
 
 
@@ -218,6 +219,34 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
         lambda x: x * opsdk.cast(functional.one_hot(opsdk.argmax(x, 1), 7), x.dtype),
         lambda x: x * F.one_hot(torch.argmax(x, 1), 7), [reals((3, 7))],
     ),
+    "sort": (
+        lambda x: opsdk.sort(x, 1, True), lambda x: torch.sort(x, dim=1, descending=True, stable=True)[0],
+        [reals((3, 7)), reals((2, 300))],
+    ),
+    "argsort": (
+        lambda x: opsdk.cast(opsdk.argsort(x, 0), x.dtype) * x,
+        lambda x: torch.sort(x, stable=True, dim=0)[1] * x, [lambda rng: near_ties(rng)[:1]],
+    ),
+    "topk": (lambda x: opsdk.topk(x, 2, 0)[0], lambda x: torch.topk(x, 2, 0)[0], [reals((5, 3))]),
+    "take_along_axis": (
+        lambda x: opsdk.take_along_axis(x, AT, 1), lambda x: torch.gather(x, 1, torch.tensor(AT)), [reals((2, 4))]
+    ),
+    "scatter_add": (
+        lambda x, v: opsdk.scatter_add(x, AT, v, 1), lambda x, v: torch.scatter_add(x, 1, torch.tensor(AT), v),
+        [reals((2, 4), (2, 3))],
+    ),
+    "scatter_add, many": (
+        lambda x, v: opsdk.index_add(x, np.arange(3000) % 2, v), lambda x, v: x.index_add(0, torch.arange(3000) % 2, v),
+        [reals((2, 3), (3000, 3), low=0.5, high=1.5)],
+    ),
+    "put_along_axis": (
+        lambda x, v: opsdk.put_along_axis(x, AT[:, 1:], v, 1), lambda x, v: x.scatter(1, torch.tensor(AT[:, 1:]), v),
+        [reals((2, 4), (2, 2))],
+    ),
+    "sum_at": (
+        lambda v: opsdk.sum_at(v, np.array([2, 0, 2]), 4),
+        lambda v: torch.zeros(4, 5, dtype=v.dtype).index_add(0, torch.tensor([2, 0, 2]), v), [reals((3, 5))],
+    ),
     "cross_entropy of probabilities": (
         lambda x, label: loss.cross_entropy(x, label),
         lambda x, label: -torch.log(x.gather(-1, torch.tensor(label))),
@@ -244,6 +273,8 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("opsdk::fill_constant", "opsdk::assign_value", "opsdk::exact_value"), "nothing enters them: tests/ops"
     ),
+    **dict.fromkeys(("opsdk::as_strided", "opsdk::as_strided_scatter", "opsdk::copy_"), "of views: tests/autograd"),
+    **dict.fromkeys(("opsdk::index", "opsdk::index_put_"), "as NumPy: tests/ops"),
     "opsdk::arange": "reads a size alone: tests/ops",
     "opsdk::detach": "ends the gradient: tests/ops",
     "opsdk::accuracy": "counts, with no derivative: tests/metric",

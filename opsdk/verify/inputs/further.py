@@ -67,7 +67,7 @@ def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, l
         except UnusableSamplesError:  # the forward's own report says so
             return []
         return list(derive(forward, _lengthened(forward, calls, rng, length, forms), rng))
-    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in lengths_of(call)[:2]]
+    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in list(lengths_of(opdef, call))[:2]]
     return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
 
 
@@ -104,8 +104,9 @@ def _of_far_integers(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generat
     for call in bases(calls):
         for k, array in enumerate(flat(call.inputs)):
             is_count = array.dtype.kind in "iu" and array.size > 0 and array.min() >= 0
-            for old in [old for old in lengths_of(call) if array.max() <= old] if is_count else ():
-                made = resized(opdef, call, {old: _FAR}, rng)
+            along = [pair for pair in lengths_of(opdef, call).items() if is_count and array.max() <= pair[1]]
+            for label, old in along:
+                made = resized(opdef, call, {label: _FAR}, rng)
                 if made is not None:
                     arrays = flat(made.inputs)
                     arrays[k] = (arrays[k].astype(np.int64) * _FAR // old).astype(array.dtype)

@@ -1,0 +1,1 @@
+"""Ops on each line of an array along an axis."""
