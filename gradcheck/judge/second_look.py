@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcheck.judge.bends import has_slope, is_bent
 from gradcheck.judge.outcome import Comparison, Outcome, Status
-from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, as_float64
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.perturb import perturb_inputs
 from gradcheck.numeric.ladder import Ladder
@@ -28,6 +28,9 @@ _SLACK = 1e-6
 # Likewise where the slope beside the tie is looked at, by steps that do not cross another one.
 _BENDING = 2.0**-24
 _NEAR_TIES = 4
+# What a vjp of a short dtype has to tell elements apart by, in its roundings; a gradient changes on the way by as many
+# times that as its second derivative is large.
+_SHORT_BREAKING, _SHORT_SLACK = 32.0, 16.0
 
 # As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
@@ -113,17 +116,21 @@ def accept_ties(outcome: Outcome) -> Outcome:
     if not suspects.size:
         return outcome
     tied, bent = comparison[suspects], np.isin(suspects, plain)
-    breaking, sloping = _BENDING if bent.any() else _BREAKING, 0
+    point, sloping = outcome.point, 0
+    breaking = max(_BENDING if bent.any() else _BREAKING, _SHORT_BREAKING * point.vjp_eps)
+    values = point.values(outcome.k)
     low, high = tied.low, tied.high
     inside: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
     probe, room = outcome.probe, outcome.probe.room
     for _ in range(_BROKEN_TIES):
         shift = breaking * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
         shift = np.where(shift > 0, shift * room.up, shift * room.down)
+        if point.vjp_eps > FLOAT64_EPS:
+            shift = as_float64(point.given_to_vjp(outcome.k, values + shift)) - values
         near = probe.neighbour(shift)
         gradients = [] if near is None else [gradient for gradient in near.gradients if gradient is not None]
         if near is not None:  # so many neighbours would end a small budget before other values
-            probe.point.evaluations -= len(outcome.cotangents)
+            point.evaluations -= len(outcome.cotangents)
         if len(gradients) < len(outcome.cotangents):  # forward or vjp refuses the neighbour
             gradients = []
         if gradients and bent.any() and not has_slope(outcome, shift, gradients):
@@ -134,13 +141,13 @@ def accept_ties(outcome: Outcome) -> Outcome:
         for row, gradient in enumerate(gradients):
             low[row] = np.fmin(low[row], gradient.ravel()[tied.elements])
             high[row] = np.fmax(high[row], gradient.ravel()[tied.elements])
-        slack = tied.allowance + _SLACK * np.maximum(np.abs(low), np.abs(high))
+        slack = tied.allowance + max(_SLACK, _SHORT_SLACK * breaking) * np.maximum(np.abs(low), np.abs(high))
         inside = np.all((tied.analytic >= low - slack) & (tied.analytic <= high + slack), axis=0)
         if inside.all() or not gradients:
             break
     outcome = outcome.saw("with the tie broken, yours goes from {:.6g} to {:.6g}", tied.elements, low, high)
     outcome = outcome.called(Status.RIGHT, suspects[inside])
-    known = np.isfinite(tied.analytic).all(axis=0) | (outcome.point.label != GIVEN)
+    known = np.isfinite(tied.analytic).all(axis=0) | (point.label != GIVEN)
     return outcome.called(Status.BENT, suspects[bent & known & ~inside]) if gradients else outcome
 
 

@@ -182,9 +182,9 @@ class Probe:
         return found
 
     def neighbour(self, shift: FloatArray) -> Neighbour | None:
-        """Gives the subject with the probed input shifted; None where forward or vjp refuses that."""
-        inputs = list(self.point.inputs)
-        inputs[self.k] = self.point.moved(self.k, self.point.values(self.k) + shift)
+        """Gives the subject with the probed input shifted, in the dtypes that vjp takes; None where that is refused."""
+        inputs = list(self.point.vjp_inputs)
+        inputs[self.k] = self.point.given_to_vjp(self.k, self.point.values(self.k) + shift)
         return self.at(inputs)
 
     def at(self, inputs: Sequence[object]) -> Neighbour | None:
