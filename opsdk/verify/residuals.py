@@ -18,6 +18,7 @@ from opsdk.backends.call.arrays import with_mutated
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.verify.gradients import by_rule, carriers, draw_cotangents, launch_reference, rule_of
 from opsdk.verify.inputs.calls import Call, copies, each, flat, is_inexact, other, outputs_of
+from opsdk.verify.inputs.domains import wrongly_kept
 from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
@@ -74,9 +75,26 @@ def going_by(session: Session, call: Call, name: str) -> list[str]:
 # Any: an array, or an object of Python, which stays.
 def _changed(value: Any) -> Any:
     """Returns a residual with other numbers; what may be positions holds the same ones in another order."""
-    if not isinstance(value, np.ndarray) or is_inexact(value):
-        return other(value) if isinstance(value, np.ndarray) else value
+    if not isinstance(value, np.ndarray):
+        return value
+    if is_inexact(value):
+        return other(value)
     return np.ascontiguousarray(value.ravel()[::-1].reshape(value.shape))
+
+
+def check_kept(session: Session) -> None:
+    """Holds what the reference keeps for the backward to the op's domain; other kernels are compared with it."""
+    opdef = session.opdef
+    if not any(name in opdef.traits.domain for name in opdef.schema.residual_names):
+        return
+    for call in session.calls:
+        try:
+            wrong = wrongly_kept(opdef, call, launch_reference(opdef, call).residuals)
+        except Exception:  # told where kernels are run
+            continue
+        if wrong:
+            message = f"{opdef.subject}: expected {wrong}; correct what the forward keeps, or the domain"
+            session.reference(call).find("infer.domain", message)
 
 
 def check_residuals(session: Session) -> None:

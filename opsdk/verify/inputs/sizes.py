@@ -175,6 +175,18 @@ def resized(
         return None
 
 
+def cut(opdef: OpDef, call: Call, most: int, rng: np.random.Generator) -> Call | None:
+    """Returns a call whose longest axes are halved until it has no more than `most` numbers; None as `resized`."""
+    labels, arrays = labels_of(opdef, call), flat(call.inputs)
+    pairs = _pairs(labels, arrays)
+    lengths: dict[Label, int] = {label: length for label, length in pairs if label is not None and length > 1}
+    change = dict(lengths)
+    while _count(labels, arrays, change) > most and max(change.values(), default=1) > 1:
+        change[max(change, key=change.__getitem__)] //= 2
+    shorter = {label: new for label, new in change.items() if new != lengths[label]}
+    return resized(opdef, call, shorter, rng, most)
+
+
 def _resized(
     array: np.ndarray,
     labels: tuple[Label, ...],

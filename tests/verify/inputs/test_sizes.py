@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.inputs.sizes import lengths_beyond, lengths_of, resized, resized_calls
+from opsdk.verify.inputs.sizes import cut, lengths_beyond, lengths_of, resized, resized_calls
 
 
 def op_of(names, **options):
@@ -82,6 +82,11 @@ def test_calls_of_different_forms_are_changed_each(rng):
 )
 def test_lengths_go_beyond_the_numbers_of_a_source_and_are_no_multiples_of_blocks(numbers, wanted):
     assert lengths_beyond(numbers) == wanted
+
+
+def test_the_longest_axes_of_a_large_call_are_halved_together_until_it_is_small(rng):
+    call = Call([rng.normal(size=(90, 7)), rng.normal(size=(90, 90)), rng.normal(size=7)], {})
+    assert shapes([cut(op_of("abc"), call, 1000, rng)]) == [((22, 7), (22, 22), (7,))]
 
 
 def splat(**more):
