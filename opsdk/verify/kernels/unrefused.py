@@ -19,7 +19,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, copies, flat, is_inexact
-from opsdk.verify.inputs.domains import domain_of, ruled
+from opsdk.verify.inputs.domains import beside, domain_of, ruled
 from opsdk.verify.inputs.refusable import shortened
 from opsdk.verify.inputs.sampling import forward_of
 from opsdk.verify.inputs.sizes import bases
@@ -32,6 +32,7 @@ def tell_unrefused(session: Session) -> None:
 
     That is tried: the reference raises, while infer rule and check, which are asked before, say nothing. Of inputs that
     hold positions, as `domain=` says, one outside is tried, and of every array axes that are shorter than they were.
+    A gradient op, which opsdk calls with what belongs together, may be called by hand as well.
     """
     opdef = session.opdef
     kernels = [opdef.kernels.loaded(kernel) for kernel in opdef.kernels if _is_unchecked(kernel)]
@@ -133,10 +134,10 @@ def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:
     for name, other in _positions(opdef):
         i = names.index(name)
         for call in session.calls:
-            value, size = call.inputs[i], max([a.size for a in flat(call.inputs) if is_inexact(a)], default=0)
-            pointed = call.inputs[names.index(other)] if other else None
+            value, pointed = call.inputs[i], beside(opdef, call.inputs, call.attrs).get(other)
+            size = max([a.size for a in flat(call.inputs) if is_inexact(a)], default=0)
+            size = getattr(pointed, "size", size)
             if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size:
-                size = size if pointed is None else pointed.size
                 beyond = np.full_like(value, min(size + 1, np.iinfo(value.dtype).max))
                 yield name, other, replace(call, inputs=[*call.inputs[:i], beyond, *call.inputs[i + 1 :]])
                 break
@@ -144,11 +145,8 @@ def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:
 
 def _positions(opdef: OpDef) -> Iterator[tuple[str, str]]:
     """Yields the names of inputs that hold positions, and of the input that they point into, where that is known."""
-    names, forward = opdef.schema.input_names, forward_of(opdef) or opdef
-    for i in ruled(forward):
-        name = forward.schema.input_names[i]
-        others = [other for other in domain_of(forward, name).of if other in forward.schema.input_names]
-        if name in names and others:
-            yield name, others[0] if others[0] in names else ""
-    if forward is not opdef:
+    names, forward = opdef.schema.input_names, forward_of(opdef)
+    for name in (names[i] for i in ruled(opdef)):
+        yield from ((name, other) for other in domain_of(opdef, name).of[:1])
+    if forward is not None:
         yield from ((name, "") for name in forward.schema.output_names if name in names)

@@ -7,7 +7,7 @@ import pytest
 
 import gradcheck
 from gradcheck import check
-from gradcheck.judge.second_look import _perturbed
+from gradcheck.judge.second_look import jittered
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
 from tests.gradcheck.right_ops import PAIRS
@@ -163,7 +163,7 @@ def test_a_derivative_that_underflows_on_the_way_may_be_zero() -> None:
 def test_a_look_around_moves_every_element(seed: int) -> None:
     x = 1.0 + np.arange(200.0)
     point = Point(build_subject(np.sin, lambda i, o, c: c, None, (x,), None, None, (), ()), (x,), GIVEN)
-    (near,) = _perturbed(point, np.random.default_rng(seed))
+    (near,) = jittered(point, np.random.default_rng(seed))
     assert isinstance(near, np.ndarray)
     assert (near != x).all()
     assert (np.abs(near - x) <= 4 * np.spacing(x)).all()
