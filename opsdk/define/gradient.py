@@ -193,19 +193,12 @@ def make_gradient(
             input, or a parameter names an input that the forward changes in place.
     """
     schema = forward.schema
-    if forward.is_composite:
-        raise DefinitionError(
-            f"{forward.subject}, backward: expected none of a composite, whose gradient is that of the ops it calls; "
-            "take composite=True out of the forward, or the backward"
-        )
     frozen = forward.traits.nondifferentiable
     cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if decl.name not in frozen}
     parameters = _checked_parameters(forward, function, cotangents)
     wrt = forward.differentiable_inputs()
     names = [schema.inputs[i].name for i in wrt]
-    for entry in disconnected:
-        if entry not in names:
-            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
+    _check_declared(forward, names, disconnected)
     readable = _readable(schema, cotangents, materialize)
     read = [readable[parameter] for parameter in parameters if parameter in readable]
     inputs = tuple(decl for _, decl in read)
@@ -280,6 +273,22 @@ def _specs(schema: OpSchema) -> dict[str, str]:
     taken = (*schema.input_names, *schema.whole.output_names, *schema.attr_names)
     found = {spec_name(name): name for name in schema.input_names}
     return {name: of for name, of in found.items() if name not in taken}
+
+
+def _check_declared(forward: OpDef, names: Sequence[str], disconnected: Sequence[str]) -> None:
+    """Refuses a backward of what is differentiated otherwise, and one that gives None for what has no derivative.
+
+    Raises:
+        DefinitionError: the op is a composite, or `disconnected` has another name than those of differentiable inputs.
+    """
+    if forward.is_composite:
+        raise DefinitionError(
+            f"{forward.subject}, backward: expected none of a composite, whose gradient is that of the ops it calls; "
+            "take composite=True out of the forward, or the backward"
+        )
+    for entry in disconnected:
+        if entry not in names:
+            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
 
 
 def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:
