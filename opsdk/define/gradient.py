@@ -158,6 +158,11 @@ def spec_name(name: str) -> str:
     return f"{name}{_SPEC}"
 
 
+def named_as(spec: str) -> str:
+    """Returns the input whose spec goes by a name."""
+    return spec.removesuffix(_SPEC)
+
+
 def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     """Returns what the kernels of a gradient op have to be given besides: names of specs, positions in the forward.
 
@@ -250,8 +255,12 @@ def make_gradient(
 
 
 def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
-    """Returns what was declared of those inputs and attributes that a gradient op has too, with all that it names."""
-    known = {*schema.input_names, *schema.attr_names}
+    """Returns what was declared of those inputs and residuals that a gradient op has, with all that it names.
+
+    Of what is named its spec will do: lengths are in it.
+    """
+    specs = [named_as(decl.name) for decl in schema.attrs if decl.type.scalar == SPEC]
+    known = {*schema.input_names, *schema.attr_names, *specs}
     return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
 
 

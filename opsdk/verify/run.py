@@ -36,7 +36,7 @@ from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
-from opsdk.verify.residuals import check_residuals, keeps_wrong
+from opsdk.verify.residuals import check_kept, check_residuals, keeps_wrong
 from opsdk.verify.session import Session
 from opsdk.verify.silent import check_silent
 
@@ -73,9 +73,9 @@ def verify(
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
         trace: tells of each input's worst gradient element what each step of its judgement saw and said.
-        level: how much is looked at. "quick" takes about a second: three samples at most, gradients at their values
-            alone, of gradient ops the values; what that leaves out is listed in `coverage.skipped`. "thorough" also
-            makes the checks that compile kernels anew, which take seconds.
+        level: how much is looked at. "quick" takes about a second, beside what has to be compiled: three samples at
+            most, gradients at their values alone, of gradient ops the values; what that leaves out is listed in
+            `coverage.skipped`. "thorough" also makes the checks that compile kernels anew, which take seconds.
 
     Returns:
         The report.
@@ -228,6 +228,7 @@ def _check_kernels(session: Session, *, is_last: bool) -> None:
             if is_right:
                 check_blocks(session)
                 check_coverage(session)
+    check_kept(session)
     session.drop_doubtful_calls()
 
 
