@@ -75,7 +75,8 @@ class GradRule(ByItsOp):
         sources: where each of its tensor inputs comes from, in order.
         attrs: the forward attributes that it takes.
         objects: by name of an attribute, the residual that it is, where that is an object of Python.
-        wrt: positions of the inputs that it gives gradients of, in order.
+        wrt: positions of the inputs that it gives gradients of, in order; of a gradient op's, those unread come last.
+        unread: positions of the inputs that the gradient op does not read, and moves with by a residual.
         reduces: whether gradients are summed to their inputs' shapes when these were broadcast.
         materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
         mask: the attribute of the gradient op that says which gradients are wanted, one bool per input; None without.
@@ -101,6 +102,7 @@ class GradRule(ByItsOp):
     complex: GradRule | bool = False
     real_because: str = ""
     objects: tuple[tuple[str, Source], ...] = ()
+    unread: tuple[int, ...] = ()
 
     def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
         """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
@@ -204,7 +206,7 @@ class OpDef(ByItsOp):
         expectations: findings about it that its author knows of.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
-        reads: of a gradient op, the names of the residuals that it reads.
+        reads, unread: of a gradient op, the residuals that it reads, and the inputs that it moves with by these alone.
         function: what its author wrote: the reference, or the backward of a gradient op.
         refusal: why there is no gradient for the tensors at hand, although there is one for others.
         more: what beside schema, traits, infer rule and function the digest is of.
@@ -232,6 +234,7 @@ class OpDef(ByItsOp):
     doc: str | None = None
     gradient_of: str | None = None
     reads: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     function: Callable[..., Any] | None = None
     is_traced: bool = False
     more: tuple[Any, ...] = ()
