@@ -373,8 +373,8 @@ def static_defaults(schema: OpSchema) -> Static:
     for decl in schema.attrs:
         if decl.is_required and not decl.type.is_number:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an "
-                "elementwise op, got none; the function is read once with it"
+                f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an op made "
+                "of an expression, got none; give it one, since the function is read with it where the op is defined"
             )
         given[decl.name] = 0.0 if decl.is_required else decl.default
     return static_of(given)
