@@ -3,7 +3,8 @@
 `symmetric`, `positive_definite`, `orthogonal`, `unit`, `simplex`, `sorted` are of floating numbers, complex ones where
 that means something; along a direction that leaves the set nothing is judged, so a gradient counts as its part in the
 tangent space. `permutation`, `positions`, `segment_ids`, `mask`, `prefix_mask` are of integers and bools, which are
-drawn, varied and resized. `a & b` is what lies in both; `constraint` makes one of a function.
+drawn, varied and resized. `shape` says how long axes are, those of several inputs alike. `a & b` is what lies in both;
+`constraint` makes one of a function.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcheck.model.constraint import Domain, Rule, Shape, constraint, read_interval
+from gradcheck.model.dims import Dims
 from gradcheck.model.dtypes import FLOAT64_EPS, Array
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "positive_definite",
     "prefix_mask",
     "segment_ids",
+    "shape",
     "simplex",
     "sorted",
     "symmetric",
@@ -58,6 +61,23 @@ def interval(low: float | None = None, high: float | None = None, *, inclusive: 
         'in (0, inf]'
     """
     return read_interval(low, high, inclusive)
+
+
+def shape(*sizes: Any) -> Domain:  # Any: `...` has no type that can be named
+    """Gives the arrays of a shape: lengths that are fixed, and named ones, equal wherever the name stands.
+
+    Args:
+        sizes: one for each axis: a length, a name, None for any; `...` stands for any number of axes. In `opsdk.op` a
+            name may be that of an int attribute, whose value the length then is.
+
+    Raises:
+        UsageError: one is something else.
+
+    Example:
+        >>> shape("N", 2).name
+        'of shape (N, 2)'
+    """
+    return Domain(dims=Dims.of(sizes))
 
 
 def _adjoint(matrix: Array) -> Array:

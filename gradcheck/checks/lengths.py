@@ -1,5 +1,7 @@
 """Lengths that may change: which axes change together, and whether the lengths of the outputs follow.
 
+Axes whose lengths a domain names change as it says; of the others those of equal length do.
+
 A length of an output follows where it is that of an input, or a product of such, or where one law of small numbers
 says it at every length that was tried: a rounded quotient, as of a stride, a multiple, or a sum. What follows no law
 is computed from something else, such as a weight inside forward, and nothing is said of such a length.
@@ -39,21 +41,50 @@ class Group:
 
 
 def groups_of(subject: Subject, inputs: Sequence[object], shapes: Sequence[Shape | None], most: int) -> list[Group]:
-    """Gives the first few groups of equal lengths of 2 or more, but of one that an integer input holds as a value."""
+    """Gives the first few groups of equal lengths of 2 or more, but of one that an integer input holds as a value.
+
+    Axes of a declared name are a group of their own; what has its length, and no name, changes with the first of them.
+    """
     lengths = dict.fromkeys(length for shape in shapes for length in shape or ())
     held = {int(value) for value in inputs if isinstance(value, int) and not isinstance(value, bool)}
     for k, value in enumerate(inputs):
         if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and k not in subject.ruled:
             held |= {length for length in lengths if (value == length).any()}
     free = [length for length in lengths if length >= 2 and length not in held]
-    return [Group(length, _axes_of(shapes, length)) for length in free[:most]]
+    return [group for length in free for group in _groups(subject, shapes, length)][:most]
 
 
-def single_axes(shapes: Sequence[Shape | None], most: int) -> list[Group]:
-    """Gives the first few axes of length 1, each by itself, and all of them together where they are several."""
-    axes = sorted(_axes_of(shapes, 1))
+def single_axes(
+    shapes: Sequence[Shape | None], most: int, told: Mapping[Axis, int | str | None] = {}
+) -> list[Group]:
+    """Gives the first few axes of length 1, each by itself, and all of them together where they are several.
+
+    Those of which a domain tells something, as `declared` gives it, are left as they are.
+    """
+    axes = sorted(axis for axis in _axes_of(shapes, 1) if told.get(axis) is None)
     alone = [Group(1, frozenset({axis})) for axis in axes[:most]]
     return [*alone, Group(1, frozenset(axes))] if len(axes) > 1 else alone
+
+
+def declared(subject: Subject, shapes: Sequence[Shape | None]) -> dict[Axis, int | str | None]:
+    """Gives for axes of which a domain says how long they are a fixed length or a name; None for any."""
+    return {
+        (k, axis): size
+        for k, (where, shape) in enumerate(zip(subject.domain, shapes, strict=True))
+        if where.dims is not None and shape is not None
+        for axis, size in enumerate(where.dims.axes(len(shape)) or ())
+    }
+
+
+def _groups(subject: Subject, shapes: Sequence[Shape | None], length: int) -> Iterator[Group]:
+    """Yields the groups of a length: of each name, and what has none, by itself where there are no names."""
+    told, axes = declared(subject, shapes), _axes_of(shapes, length)
+    free = frozenset(axis for axis in axes if told.get(axis) is None)
+    for name in dict.fromkeys(told[axis] for axis in sorted(axes) if isinstance(told.get(axis), str)):
+        yield Group(length, free | {axis for axis in axes if told.get(axis) == name})
+        free = frozenset()
+    if free:
+        yield Group(length, free)
 
 
 def _axes_of(shapes: Sequence[Shape | None], length: int) -> frozenset[Axis]:

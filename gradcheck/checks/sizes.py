@@ -17,7 +17,7 @@ import numpy as np
 
 from gradcheck.checks.agreement import identical
 from gradcheck.checks.behaviour import check_count, check_shapes
-from gradcheck.checks.lengths import Group, Laws, changed, follow, groups_of, partners, single_axes
+from gradcheck.checks.lengths import Group, Laws, changed, declared, follow, groups_of, partners, single_axes
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.session import copy_arrays
 from gradcheck.checks.state import mixed
@@ -87,7 +87,7 @@ class _Sizes:
                 live.append(group)
                 findings += found
         grown: list[Group] = []
-        for group in single_axes(self.shapes, _VARIABLE_LIMIT):
+        for group in single_axes(self.shapes, _VARIABLE_LIMIT, declared(self.subject, self.shapes)):
             if len(group.axes) > 1 and grown:  # what grows by itself needs no company
                 continue
             found = self._grow(group)
@@ -214,8 +214,11 @@ class _Sizes:
 
     def _judge_squares(self, live: list[Group]) -> list[Finding]:
         """Judges at unequal lengths where one array has a length twice; only values, as vjp may be for squares."""
+        told = declared(self.subject, self.shapes)
         for group in live:
             length = group.length
+            if any(told.get(axis) is not None for axis in group.axes):  # they are equal, or not, as was declared
+                continue
             if not any(shape and shape.count(length) > 1 for shape in self.shapes):
                 continue
             for swap in (False, True):
@@ -267,7 +270,12 @@ class _Sizes:
     def _follows(self, lengths: Mapping[Group, int], attempt: _Attempt) -> bool:
         allowed: dict[int, tuple[int, ...]] = {1: (1,)}
         for group, new in lengths.items():
-            kept = allowed[1] if group.length == 1 else ()
+            is_left = any(
+                n == group.length and (k, axis) not in group.axes
+                for k, shape in enumerate(self.shapes)
+                for axis, n in enumerate(shape or ())
+            )
+            kept = allowed.get(group.length, (group.length,)) if is_left or group.length == 1 else ()
             allowed[group.length] = (*kept, new)
         after = changed(self.shapes, lengths)
         left = follow(self.old, attempt.outputs, self.shapes, after, allowed)

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradcheck.judge.bends import has_slope, is_bent
 from gradcheck.judge.outcome import Comparison, Outcome, Status
-from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray
+from gradcheck.model.dtypes import FLOAT64_EPS, BoolArray, FloatArray, IntArray, as_float64
 from gradcheck.model.evaluation import GIVEN, Point
-from gradcheck.model.perturb import SIGNS, perturb_inputs
+from gradcheck.model.perturb import perturb_inputs
 from gradcheck.numeric.ladder import Ladder
 
 # In shares of the element's scale; the function may live on a finer one, down to where steps drown in rounding.
@@ -28,12 +28,18 @@ _SLACK = 1e-6
 # Likewise where the slope beside the tie is looked at, by steps that do not cross another one.
 _BENDING = 2.0**-24
 _NEAR_TIES = 4
+# What a vjp of a short dtype has to tell elements apart by, in its roundings; a gradient changes on the way by as many
+# times that as its second derivative is large.
+_SHORT_BREAKING, _SHORT_SLACK = 32.0, 16.0
 
 # As many elements as a message has use for: each costs a ladder of steps.
 _MOST = 64
-# Inputs are known to half a unit; two units, three times, show more of what a rounding does than one did by chance.
+# Inputs are known to half a unit; one or two units, three times, show more of what a rounding does than one did by
+# chance. Two for all would leave a sum of two numbers as odd or even as it was, and so rounded alike.
 _PERTURBATIONS = 3
-_UNITS = 2
+_UNITS = FLOAT64_EPS * np.array([-2.0, -1.0, 1.0, 2.0])
+# What three leave unexplained may be luck where forward moves by more than rounding: each hides a carry half the time.
+_MORE = 9
 # Four times what the draws showed is conceded: they are few, and each shows a random part of what a rounding can do.
 _SPREADS = 4.0
 # Outputs that a rounding of the inputs moves by less are computed soundly, as their gradients can be then.
@@ -110,17 +116,21 @@ def accept_ties(outcome: Outcome) -> Outcome:
     if not suspects.size:
         return outcome
     tied, bent = comparison[suspects], np.isin(suspects, plain)
-    breaking, sloping = _BENDING if bent.any() else _BREAKING, 0
+    point, sloping = outcome.point, 0
+    breaking = max(_BENDING if bent.any() else _BREAKING, _SHORT_BREAKING * point.vjp_eps)
+    values = point.values(outcome.k)
     low, high = tied.low, tied.high
     inside: BoolArray = np.zeros(suspects.size, dtype=np.bool_)
     probe, room = outcome.probe, outcome.probe.room
     for _ in range(_BROKEN_TIES):
         shift = breaking * room.scale * outcome.generator.uniform(-1.0, 1.0, room.scale.shape)
         shift = np.where(shift > 0, shift * room.up, shift * room.down)
+        if point.vjp_eps > FLOAT64_EPS:
+            shift = as_float64(point.given_to_vjp(outcome.k, values + shift)) - values
         near = probe.neighbour(shift)
         gradients = [] if near is None else [gradient for gradient in near.gradients if gradient is not None]
         if near is not None:  # so many neighbours would end a small budget before other values
-            probe.point.evaluations -= len(outcome.cotangents)
+            point.evaluations -= len(outcome.cotangents)
         if len(gradients) < len(outcome.cotangents):  # forward or vjp refuses the neighbour
             gradients = []
         if gradients and bent.any() and not has_slope(outcome, shift, gradients):
@@ -131,13 +141,13 @@ def accept_ties(outcome: Outcome) -> Outcome:
         for row, gradient in enumerate(gradients):
             low[row] = np.fmin(low[row], gradient.ravel()[tied.elements])
             high[row] = np.fmax(high[row], gradient.ravel()[tied.elements])
-        slack = tied.allowance + _SLACK * np.maximum(np.abs(low), np.abs(high))
+        slack = tied.allowance + max(_SLACK, _SHORT_SLACK * breaking) * np.maximum(np.abs(low), np.abs(high))
         inside = np.all((tied.analytic >= low - slack) & (tied.analytic <= high + slack), axis=0)
         if inside.all() or not gradients:
             break
     outcome = outcome.saw("with the tie broken, yours goes from {:.6g} to {:.6g}", tied.elements, low, high)
     outcome = outcome.called(Status.RIGHT, suspects[inside])
-    known = np.isfinite(tied.analytic).all(axis=0) | (outcome.point.label != GIVEN)
+    known = np.isfinite(tied.analytic).all(axis=0) | (point.label != GIVEN)
     return outcome.called(Status.BENT, suspects[bent & known & ~inside]) if gradients else outcome
 
 
@@ -165,8 +175,12 @@ def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcom
     probe, analytic = outcome.probe, suspects.analytic
     spread = np.zeros_like(analytic)
     forward_moves = False
-    for _ in range(_PERTURBATIONS):
-        near = probe.at(_perturbed(probe.point, outcome.generator))
+    distance = np.abs(analytic - suspects.numeric)
+    allowed = suspects.allowance
+    for number in range(_PERTURBATIONS + _MORE):
+        if number >= _PERTURBATIONS and (not forward_moves or (distance <= allowed).all()):
+            break
+        near = probe.at(jittered(probe.point, outcome.generator))
         if near is None:  # so near to the edge of what the subject accepts
             continue
         forward_moves |= _is_far(near.center, probe.point.center, _MOVES_UNITS * FLOAT64_EPS)
@@ -174,8 +188,7 @@ def _moves_with_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcom
             if gradient is not None:
                 moved = np.abs(gradient.ravel()[suspects.elements] - analytic[row])
                 spread[row] = np.fmax(spread[row], moved)
-    distance = np.abs(analytic - suspects.numeric)
-    allowed = suspects.allowance + _SPREADS * spread
+        allowed = suspects.allowance + _SPREADS * spread
     forward = "far" if forward_moves else "by no more than rounding"
     text = f"a rounding of the inputs moves yours by {{:.0e}}, and forward {forward}"
     outcome = outcome.saw(text, suspects.elements, spread)
@@ -186,7 +199,7 @@ def is_at_random(point: Point, generator: np.random.Generator) -> bool:
     """Says whether rounding of the inputs moves outputs by a share of their size, as next to a singular matrix."""
     for _ in range(_PERTURBATIONS):
         try:
-            near = Point(point.subject, _perturbed(point, generator), point.label)
+            near = Point(point.subject, jittered(point, generator), point.label)
         except Exception:  # forward itself is at the edge of what it accepts
             return True
         point.evaluations += 1
@@ -203,9 +216,9 @@ def _is_far(first: FloatArray, second: FloatArray, share: float) -> bool:
     return not np.isfinite(moved).all() or bool((moved > share * np.max(np.abs(second), initial=0.0)).any())
 
 
-def _perturbed(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
+def jittered(point: Point, generator: np.random.Generator) -> tuple[object, ...]:
     """Changes every element of every floating input by a few units in the last place, up or down, inside its domain."""
-    return perturb_inputs(point.inputs, FLOAT64_EPS * _UNITS * SIGNS, generator, point.subject)
+    return perturb_inputs(point.inputs, _UNITS, generator, point.subject)
 
 
 def _is_below_rounding(outcome: Outcome, suspects: Comparison) -> tuple[Outcome, BoolArray]:

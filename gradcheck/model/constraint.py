@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gradcheck.errors import UsageError
+from gradcheck.model.dims import Dims
 from gradcheck.model.dtypes import (
     Array,
     FloatArray,
@@ -72,11 +73,13 @@ class Domain(Interval):
         high: the greatest; inf for none.
         is_open: whether the low and the high end are outside.
         rules: sets that the whole array lies in.
+        dims: the lengths of its axes; None for any.
         make: what gives it with other options, for those that have any.
         held: values by name, of what rules name and no input is called.
     """
 
     rules: tuple[Rule, ...] = ()
+    dims: Dims | None = None
     make: Callable[..., Domain] | None = field(default=None, repr=False, compare=False)
     held: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
 
@@ -95,13 +98,16 @@ class Domain(Interval):
         """Gives the domain of what lies in both; the other one may be (low, high)."""
         both = read_one(other, self.name)
         low, high = max(self.low, both.low), min(self.high, both.high)
+        dims = self.dims or both.dims
         if low > high:
             raise UsageError(f"domain: expected intervals with a number in common, got {self.name} & {both.name}")
+        if both.dims not in (None, dims):
+            raise UsageError(f"domain: expected one shape of an input, got {dims} & {both.dims}; leave one out")
         is_open = tuple(
             any(part.is_open[side] for part in (self, both) if (part.low, part.high)[side] == end)
             for side, end in enumerate((low, high))
         )
-        return Domain(low, high, is_open, self.rules + both.rules, held={**self.held, **both.held})
+        return Domain(low, high, is_open, self.rules + both.rules, dims, held={**self.held, **both.held})
 
     __rand__ = __and__
 
@@ -109,6 +115,7 @@ class Domain(Interval):
     def name(self) -> str:
         """What its members are, in words."""
         words = [rule.name for rule in self.rules]
+        words += [] if self.dims is None else [f"of shape {self.dims}"]
         if self.is_bounded or not words:
             left, right = "(["[not self.is_open[0]], ")]"[not self.is_open[1]]
             words.append(f"in {left}{self.low:g}, {self.high:g}{right}")
@@ -126,7 +133,10 @@ class Domain(Interval):
 
     def holding(self, values: Mapping[str, object]) -> Domain:
         """Gives the domain with what its rules name held at values, those of the same name before."""
-        return replace(self, held={**self.held, **{name: values[name] for name in self.of if name in values}})
+        dims = None if self.dims is None else self.dims.holding(values)
+        return replace(
+            self, dims=dims, held={**self.held, **{name: values[name] for name in self.of if name in values}}
+        )
 
     def project(self, array: Array, beside: Mapping[str, object] = {}) -> Array:
         """Moves values inside: those outside an interval to its other side, as in a mirror, then onto each set.

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.model.constraint import Domain, read_one
+from gradcheck.model.dims import mismatch
 from gradcheck.model.dtypes import FloatArray, as_float64, is_continuous, name_number
 
 Reach = Literal["typical", "wide", "narrow"]
@@ -86,6 +87,15 @@ def check_inside(inputs: Sequence[object], domain: tuple[Domain, ...], names: tu
         UsageError: an element lies outside, or values are of a shape that a rule refuses; the message has the index and
             the value.
     """
+    shaped = [
+        (name, where.dims, value.shape)
+        for value, where, name in zip(inputs, domain, names, strict=True)
+        if where.dims is not None and isinstance(value, np.ndarray)
+    ]
+    other = mismatch(shaped, {})
+    if other is not None:
+        got = next(shape for name, _, shape in shaped if name == other[0])
+        raise UsageError(f"input {other[0]!r}: expected shape {other[1]}, got {got}; pass one of that shape")
     for value, where, name in zip(inputs, domain, names, strict=True):
         if not isinstance(value, np.ndarray) or not (where.rules or is_continuous(value.dtype)):
             continue

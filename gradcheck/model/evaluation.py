@@ -137,6 +137,11 @@ class Point:
         start = self.values(k)
         return self.subject.inside(k, start + self.tangent(k, values - start), self.inputs)
 
+    def given_to_vjp(self, k: int, values: FloatArray) -> Array:
+        """Gives input `k` at other values, as far as the dtype that vjp takes holds them."""
+        moved, like = self.moved(k, values), self.vjp_inputs[k]
+        return moved.astype(like.dtype) if isinstance(like, np.ndarray) else moved
+
     def forward_at(self, k: int, values: FloatArray) -> FloatArray:
         """Gives all floating outputs, flat, with input `k` replaced; NaN where forward raises or changes shape."""
         return self.outputs_at({k: values})

@@ -13,7 +13,7 @@ from gradcheck.model.domain import Room
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
-from gradcheck.numeric.noise import least_noise
+from gradcheck.numeric.noise import hidden_digit, least_noise
 from gradcheck.numeric.table import Table
 
 # The first step is an eighth of the element's scale, the last about 1e-13 of it: beyond that rounding is all one sees.
@@ -167,7 +167,9 @@ class Probe:
         plus, minus = climb(self.point, self.k, displacements(self.room, signs), self.steps, kept)
         center = self.point.center[kept]
         sides = [np.broadcast_to(np.asarray(side), center.shape) for side in (has_plus, has_minus)]
-        return Ladder(self.steps, plus, minus, center, self.noise[kept], least_noise(self.point)[kept], *sides)
+        hidden = hidden_digit(self.point, self.k, np.concatenate([plus, minus]))
+        least = np.maximum(least_noise(self.point)[kept], hidden)
+        return Ladder(self.steps, plus, minus, center, np.maximum(self.noise[kept], least), least, *sides)
 
     def singly(self, element: int) -> Ladder:
         """Climbs a ladder along which one element moves, by its flat index; a small one is kept for who asks again."""
@@ -180,9 +182,9 @@ class Probe:
         return found
 
     def neighbour(self, shift: FloatArray) -> Neighbour | None:
-        """Gives the subject with the probed input shifted; None where forward or vjp refuses that."""
-        inputs = list(self.point.inputs)
-        inputs[self.k] = self.point.moved(self.k, self.point.values(self.k) + shift)
+        """Gives the subject with the probed input shifted, in the dtypes that vjp takes; None where that is refused."""
+        inputs = list(self.point.vjp_inputs)
+        inputs[self.k] = self.point.given_to_vjp(self.k, self.point.values(self.k) + shift)
         return self.at(inputs)
 
     def at(self, inputs: Sequence[object]) -> Neighbour | None:

@@ -40,6 +40,8 @@ _CONSPICUOUS = 2.0**-40
 # From this many outputs on, an estimate below this share of the usual one is raised to it.
 _POOL = 5
 _POOL_SHARE = 0.5
+# A digit that is left of a larger number lies above the last one of all outputs; by chance alone it seldom does so far.
+_ABOVE = 4.0
 # The least of estimates from three to seven differences each falls short of the deviation.
 _SAFETY = 2.0
 
@@ -132,6 +134,26 @@ def _pooled(noise: FloatArray, center: FloatArray) -> FloatArray:
 def least_noise(point: Point) -> FloatArray:
     """Gives half a unit in the last place of each output: no forward function is more exact than its results."""
     return np.asarray(0.5 * point.forward_eps * np.abs(np.nan_to_num(point.center, posinf=0.0, neginf=0.0)))
+
+
+def hidden_digit(point: Point, k: int, outputs: FloatArray) -> FloatArray:
+    """Gives half of the power of two that all of a column are multiples of, where that may be rounding; else zero.
+
+    A large number that was added and taken away leaves its last digit behind, which a fine grid hides by chance: on
+    one that a mean divides evenly it rounds nothing.
+
+    Args:
+        point: where.
+        k: the input that moves; what is larger than a rounding of it, and of the outputs, is no such digit.
+        outputs: as it moves, shape (rows, columns).
+    """
+    sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (point.values(k), point.center)]
+    numbers = np.where(np.isfinite(outputs), outputs, 0.0)
+    part, exponent = np.frexp(numbers)
+    whole = (part * 2.0**53).astype(np.int64)
+    last = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)).min(axis=0)
+    own = np.spacing(np.abs(numbers).max(axis=0))
+    return np.where((last >= _ABOVE * own) & (last <= FLOAT64_EPS * max(sizes)), 0.5 * last, 0.0)
 
 
 def grid_noise(grid: FloatArray) -> tuple[FloatArray, BoolArray]:

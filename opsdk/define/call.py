@@ -24,7 +24,7 @@ from opsdk.define.opdef import OpDef, is_mask
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl, coerce
 from opsdk.define.schema.scalars import SPEC
-from opsdk.define.schema.schema import InputDecl, OutputDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
 
 
 def absences(opdef: OpDef) -> dict[int, tuple[None, ...]]:
@@ -277,6 +277,33 @@ def _check_elements(opdef: OpDef, decl: InputDecl, value: Any) -> None:
                 f"cast it to {KINDS[decl.elements[0]][1]}",
                 details={"input": decl.name, "expected": decl.elements, "got": dtype},
             )
+
+
+def check_shapes(schema: OpSchema, shapes: Mapping[str, Any], given: Specs, attrs: Mapping[str, Any]) -> None:
+    """Checks that inputs have the lengths that `domain=` declares; a size that is not known yet may be any.
+
+    Args:
+        schema: of the op.
+        shapes: what its domain says, by input: gradcheck's `Dims`.
+        given: the specs of the inputs.
+        attrs: those of the call; a length may be named like one.
+
+    Raises:
+        ShapeError: one has not.
+    """
+    known = {name: (value, "") for name, value in attrs.items() if value.__class__ is int}
+    for decl, value in zip(schema.inputs, given, strict=True):
+        if decl.name not in shapes:
+            continue
+        dims = shapes[decl.name]
+        for name, spec in named(decl.name, value):
+            wanted = dims.wrong(spec.shape, name, known)
+            if wanted:
+                raise ShapeError(
+                    f"{schema.subject}: input {name!r} expected shape {wanted}, got {shape_text(spec.shape)}; pass one "
+                    "of that shape",
+                    details={"input": name, "expected": str(dims), "got": spec.shape},
+                )
 
 
 def check_outputs(opdef: OpDef, specs: Inferred, given: Specs) -> None:

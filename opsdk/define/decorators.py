@@ -15,9 +15,10 @@ from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
-from opsdk.define.opdef import BUILTIN, Bounds, Traits, reasons_in
+from opsdk.define.opdef import BUILTIN
 from opsdk.define.schema.parse import parse_schema, residuals_of
 from opsdk.define.schema.signature import schema_of
+from opsdk.define.traits import Bounds, Traits, reasons_in
 
 Domain = Mapping[str, Bounds]
 
@@ -74,7 +75,8 @@ def op(
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
         domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
             the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
-            `opsdk.domain.symmetric`, or a function that gives the nearest values inside.
+            `opsdk.domain.symmetric`, or a function that gives the nearest values inside. `opsdk.domain.shape("N", 3)`
+            is the shape of an input, to which every call is held.
         deterministic: the same inputs give the same bits. Where they do not, `verify` judges the gradient with the
             draws fixed, if they come from generators that the op can reach; with `opsdk.Repeats(64)` else means over
             so many draws.

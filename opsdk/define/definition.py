@@ -13,15 +13,16 @@ from opsdk.core.origin import PACKAGE_ROOT, Origin, origin_of
 from opsdk.define.determinism import Repeats
 from opsdk.define.giving import as_infer, renewed
 from opsdk.define.identity.sameness import holds_same, is_one, reads_world
-from opsdk.define.infer import Assumed, InferRule
+from opsdk.define.infer import Assumed, InferRule, like
 from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask, named_by
+from opsdk.define.opdef import BUILTIN, GradRule, OpDef, derived, is_mask
 from opsdk.define.schema.attr_type import Range
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.scalars import GIVEN
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
+from opsdk.define.traits import Bounds, Traits, named_by
 
 # Any, in this file: functions of any signature, of which the schema says what they take; and what an author passed.
 
@@ -89,7 +90,7 @@ def define_op(
     check_reserved(schema, origin_of(function))
     opdef = OpDef.of(
         schema,
-        Assumed() if infer is None else as_infer(infer, schema),
+        _assumed(schema, domain) if infer is None else as_infer(infer, schema),
         traits,
         function,
         reference or reorder(function, schema.input_names),
@@ -151,6 +152,12 @@ def check_forward(
                 f"{schema.subject}, {role} {name_of(function)}({', '.join(names)}): expected a parameter "
                 f"{name!r}, which the schema declares"
             )
+
+
+def _assumed(schema: OpSchema, domain: Mapping[str, Bounds]) -> InferRule:
+    """Returns the rule of an op that has none: where the domain says the shape of every input, they need not be one."""
+    is_told = all(getattr(domain.get(name), "dims", None) is not None for name in schema.input_names)
+    return like() if is_told and schema.inputs else Assumed()
 
 
 def check_reserved(schema: OpSchema, origin: Origin) -> None:
@@ -249,6 +256,14 @@ def _check_named(schema: OpSchema, name: str, declared: Any) -> None:
             raise DefinitionError(
                 f"{schema.subject}, domain of {name!r}: expected names among {', '.join(known) or 'none'} beside the "
                 f"values, got {other!r}; name an input or attribute"
+            )
+    dims = getattr(declared, "dims", None)
+    for length in () if dims is None else dims.names:
+        attr = next((decl for decl in schema.attrs if decl.name == length), None)
+        if length in schema.input_names or (attr is not None and attr.type.base != "int"):
+            raise DefinitionError(
+                f"{schema.subject}, domain of {name!r}: expected names of lengths, or of int attributes, got {length!r}"
+                f", which is {'an input' if attr is None else attr.type}; give the length a name of its own"
             )
 
 

@@ -20,12 +20,13 @@ from opsdk.define.backward import (
     unread_inputs,
 )
 from opsdk.define.cotangents import Given, check_dtypes, check_shapes
-from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Traits, named_by
+from opsdk.define.opdef import MASK, GradRule, Handle, OpDef
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT, SPEC
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.traits import Bounds, Traits, named_by
 
 
 class GradientInfer:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from inspect import signature
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin, loading, origin_of, registrar
-from opsdk.define.determinism import Repeats
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
@@ -24,10 +22,7 @@ from opsdk.define.kernel.kernel import (
 )
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
-
-# What may be declared of an input, or of an int or float attribute: the least and the greatest value, one of
-# `gradcheck.domain`, or a function that gives the nearest values inside. Any: what gradcheck reads, once it is asked.
-Bounds = Any
+from opsdk.define.traits import Traits
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -138,46 +133,6 @@ class GradRule(ByItsOp):
         """Returns by name the residuals that are objects, the last of what a call kept."""
         names = [name for name, _ in self.objects]
         return dict(zip(names, saved[len(saved) - len(names) :], strict=True))
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What an op promises about itself; `verify` holds it to every one of them.
-
-    Args:
-        nondifferentiable: names of inputs and outputs that carry no gradient.
-        deterministic: the same inputs give the same bits; False where they do not, or over how many means are taken.
-        linear: the op is linear in its inputs.
-        surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input what values it may have; what was said of attributes is in their types.
-        constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
-        reasons: of those of `constant` that were given one, why.
-        accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
-            a gradient op its values are meant too.
-    """
-
-    nondifferentiable: tuple[str, ...] = ()
-    deterministic: bool | Repeats = True
-    linear: bool = False
-    surrogate: bool | Callable[..., Any] = False
-    domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
-    constant: tuple[str, ...] = ()
-    accuracy: float | None = None
-    reasons: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-
-def reasons_in(nondifferentiable: Iterable[str]) -> Mapping[str, str]:
-    """Returns why names that were declared carry no gradient, where that was said: of a list nothing."""
-    return dict(nondifferentiable) if isinstance(nondifferentiable, Mapping) else {}
-
-
-def named_by(declared: Bounds) -> tuple[str, ...]:
-    """Returns the names of the inputs and attributes that a domain takes beside the values of its own input."""
-    if hasattr(declared, "of"):
-        return tuple(declared.of)
-    if not callable(declared):
-        return ()
-    return tuple(p.name for p in signature(declared).parameters.values() if p.default is p.empty)[1:]
 
 
 @dataclass(eq=False)
@@ -336,6 +291,12 @@ class OpDef(ByItsOp):
         )
         text = f"{self.subject}: expected real tensors where a gradient is asked for, got complex ones: {because}"
         return replace(self, rule=None, refusal=text)
+
+    @cached_property
+    def shapes(self) -> Mapping[str, Any]:
+        """By input what its domain says of the lengths of its axes, gradcheck's `Dims`."""
+        every = {name: getattr(declared, "dims", None) for name, declared in self.traits.domain.items()}
+        return {name: dims for name, dims in every.items() if dims is not None}
 
     @property
     def name(self) -> str:

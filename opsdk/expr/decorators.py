@@ -15,11 +15,12 @@ from opsdk.define.identity.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
-from opsdk.define.opdef import GradRule, OpDef, Traits, reasons_in
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, of_integers
 from opsdk.define.schema.signature import schema_of
+from opsdk.define.traits import Traits, reasons_in
 from opsdk.expr.gradient.derive import derive_gradient, with_complex_backward
 from opsdk.expr.node import topological
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, elements, spread
@@ -77,7 +78,7 @@ def elementwise(
         definition: the function, or the schema as text; as in `opsdk.op`.
         infer: rule for shapes and dtypes; NumPy's broadcasting and dtypes unless given.
         nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
-        domain: per input name the least and the greatest value it may hold; None for no bound.
+        domain: per input what it may be, as in `opsdk.op`: the least and the greatest value, None for no bound.
         linear: the op is linear in its inputs.
         surrogate: the gradient is that of another function, as in `opsdk.op`. None is derived then: write it with
             `@<op>.backward`.
@@ -190,7 +191,7 @@ def rowwise(
         integer: inputs of whole numbers, which carry no gradient; a schema declares them as `Tensor<int>`.
         keepdim: whether a result that is one number per row has shape (…, 1), rather than (…).
         nondifferentiable: names of inputs and outputs that carry no gradient, or with reasons; as in `opsdk.op`.
-        domain: per input name the least and the greatest value it may hold; None for no bound.
+        domain: per input what it may be, as in `opsdk.op`: the least and the greatest value, None for no bound.
         name: the op's name, where it is not the function's.
         namespace: the op's namespace, where it is not the defining package.
         lazy: the gradient is derived when it is first asked for, and not where the op is defined.

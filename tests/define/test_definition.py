@@ -468,3 +468,24 @@ def test_bounds_of_an_attribute_are_said_once_and_hold_its_default():
     empty = "op 't::f', domain of 'n': type 0.25 <= int <= 0.75: expected bounds that are whole numbers"
     with pytest.raises(SchemaError, match=re.escape(empty)):
         opsdk.op("t::f(Tensor x, *, int n=1) -> Tensor y", domain={"n": (0.25, 0.75)})(lambda x, n: n * x)
+
+
+def shaped(*sizes, **more):
+    schema = "t::shaped(Tensor x, Tensor w, *, int k=1, float by=1.0) -> Tensor y"
+    return opsdk.op(schema, replace=True, domain={"x": opsdk.domain.shape(*sizes)} | more)(lambda x, w, k, by: x)
+
+
+@pytest.mark.parametrize(("length", "what"), [("w", "an input"), ("by", "float")])
+def test_a_length_is_named_by_a_word_of_its_own_or_by_an_int_attribute(length, what):
+    with pytest.raises(DefinitionError) as caught:
+        shaped("N", length)
+    assert str(caught.value) == (
+        f"op 't::shaped', domain of 'x': expected names of lengths, or of int attributes, got {length!r}, which is "
+        f"{what}; give the length a name of its own"
+    )
+    assert list(shaped("N", "k").opdef.shapes) == ["x"]
+
+
+def test_an_op_that_says_the_shapes_of_all_inputs_and_has_no_rule_need_not_have_inputs_of_one_shape():
+    some, every = shaped("N", 2).opdef, shaped("N", 2, w=opsdk.domain.shape("N")).opdef
+    assert (getattr(some.infer, "one_shape", False), getattr(every.infer, "one_shape", False)) == (True, False)

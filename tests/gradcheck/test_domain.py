@@ -336,3 +336,31 @@ def test_a_matrix_that_must_be_square_gets_no_other_shape() -> None:
     assert report.verdict == "pass"
     assert len(shapes) > 2
     assert all(rows == columns for rows, columns in shapes)
+
+
+def test_lengths_that_a_domain_fixes_are_not_varied_and_those_it_names_vary_together() -> None:
+    seen = []
+
+    def forward(points: Any, weights: Any) -> Any:
+        seen.append((points.shape, weights.shape))
+        return points.sum(axis=1)[: len(weights)] * weights[: len(points)]
+
+    def vjp(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        (points, weights), (dy,) = inputs, cotangents
+        return (np.repeat((dy * weights)[:, None], points.shape[1], axis=1), dy * points.sum(axis=1))
+
+    where = {"points": domain.shape("N", 3), "weights": domain.shape("N")}
+    inputs = [np.random.default_rng(0).random(shape) for shape in ((3, 3), (3,))]
+    report = gradcheck.check(forward, vjp, inputs, names=["points", "weights"], domain=where)
+    assert report.verdict == "pass"
+    assert {points[1:] for points, _ in seen} == {(3,)}
+    assert {points[0] - weights[0] for points, weights in seen} == {0}
+    assert len({weights for _, weights in seen}) > 3
+
+
+def test_a_domain_has_one_shape() -> None:
+    both = domain.shape("N", 2) & (0, None)
+    assert both.name == "of shape (N, 2) and in [0, inf]"
+    assert (both & both).dims == both.dims
+    with pytest.raises(gradcheck.UsageError, match=r"expected one shape of an input, got \(N, 2\) & \(2,\); leave"):
+        both & domain.shape(2)

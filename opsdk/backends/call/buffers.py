@@ -20,7 +20,7 @@ from opsdk.core.nested import each
 from opsdk.core.random import Draw
 from opsdk.core.spec import TensorSpec
 from opsdk.define.backward import spec_name
-from opsdk.define.call import check_outputs
+from opsdk.define.call import check_outputs, check_shapes
 from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
@@ -70,10 +70,13 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
 
     Raises:
         InputValueError: the rule raised, and the op's value check says what is wrong with the call.
+        ShapeError: an input is not of the shape that the op's domain says.
         DTypeError: it gives an output elements of another kind than the schema declares.
         ShapeError, DTypeError: an input that is changed in place is not what it gives.
     """
     given = specs_of(inputs)
+    if opdef.shapes:
+        check_shapes(opdef.schema, opdef.shapes, given, attrs)
     try:
         specs = opdef.infer(opdef.schema, given, attrs)
     except Exception as error:
@@ -83,6 +86,20 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
         raise
     check_outputs(opdef, specs, given)
     return specs
+
+
+def held_to_shapes(opdef: OpDef, launch: Launch) -> Launch:
+    """Returns a launch that is held to the shapes of the op's domain before it runs; once for inputs of the same."""
+    known: Bounded[Hashable, bool] = Bounded(_MOST)
+
+    def held(*values: Any, **attrs: Any) -> Any:
+        key = (*map(_sizes, values), *[value for value in attrs.values() if value.__class__ is int])
+        if key not in known:
+            check_shapes(opdef.schema, opdef.shapes, specs_of(values), attrs)
+            known[key] = True
+        return launch(*values, **attrs)
+
+    return held
 
 
 def infer_buffers(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Inferred:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -149,6 +150,10 @@ class Language(Notation):
             NotWatchedError: that cannot be looked at.
         """
         raise NotWatchedError(f"kernels in {self.name} do not watch themselves")
+
+    def watched_most(self, kernel: Kernel) -> float:
+        """Returns how many elements a call may have for the watched run of a kernel to look at it as a whole."""
+        return math.inf
 
     def traced(self, kernel: Kernel) -> Kernel | None:
         """Returns a kernel as it runs where its lines are wanted; None where it does not know them."""

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
-from opsdk.backends.call.buffers import Hold, fills_buffers, infer, without_unneeded
+from opsdk.backends.call.buffers import Hold, fills_buffers, held_to_shapes, infer, without_unneeded
 from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
 from opsdk.backends.call.first_call import check_filled, fillable, undone
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
@@ -103,6 +103,8 @@ class CallPlan:
         self._hold = Hold(opdef)
         if self._asks_first(language):
             alone = self._hold.first(alone)
+        if opdef.shapes:
+            alone = held_to_shapes(opdef, alone)
         self._repeat = getattr(alone, "repeat", None)
         watched, self.wants_views = alone, False
         self._sampling: Sampling | None = None

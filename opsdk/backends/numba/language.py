@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -65,6 +66,10 @@ class NumbaCPU(Language):
     ) -> Iterator[Fault]:
         """Yields an index that is beyond an array, or two steps of a parallel loop at one element."""
         yield from slow("opsdk.backends.numba.watched").watched(opdef, kernel, calls)
+
+    def watched_most(self, kernel: Kernel) -> float:
+        """Returns how many elements a call may have whose parallel loops are looked at."""
+        return slow("opsdk.backends.numba.races").MOST if "race" in self.watches(kernel) else math.inf
 
     def trial(
         self, opdef: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any], fill: int

@@ -24,7 +24,9 @@ from opsdk.define.identity.uncompiled import uncompiled
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 
-_MOST = 512  # elements of the inputs; each step looks at all arrays
+MOST = 4096  # elements of the inputs: Python is slow, and each step looks at all arrays
+# Calls of more elements than these run while there are not more than so many in all.
+_SMALL, _IN_ALL = 512, 16384
 _BY_THREAD = frozenset({"get_thread_id", "get_num_threads"})
 
 
@@ -38,9 +40,12 @@ def races(opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dic
     function: Any = getattr(kernel.source, "py_func", kernel.source)
     if _BY_THREAD & set(function.__code__.co_names):
         raise NotWatchedError("its loops go by the number of a thread, which there is none of in Python")
+    left = _IN_ALL
     for number, (inputs, attrs) in enumerate(calls):
-        if sum(array.size for array in flat(inputs)) > _MOST:
+        size = sum(array.size for array in flat(inputs))
+        if size > min(MOST, max(_SMALL, left)):
             continue
+        left -= size if size > _SMALL else 0
         apart = Apart()
         try:
             plain = filled(opdef, kernel, _text(function, None), each(inputs, np.copy), attrs, 0)

@@ -5,6 +5,7 @@ The gradient of the gradient is made when it is first asked for, and so on witho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,10 +17,11 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.infer import broadcast
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, Traits, is_mask
+from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, is_mask
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.traits import Bounds, Traits
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted
@@ -251,7 +253,7 @@ class _Derivation:
             tuple((self._names[i], node) for i, node in pairs if node is not None),
             tuple((n, self._scalar.role(Source("input", i)), n in fixed) for i, n in enumerate(self._names)),
             tuple((decl.name, _tried(decl, i)) for i, decl in enumerate(opdef.schema.attrs) if decl.name in made.attrs),
-            tuple((name, *opdef.traits.domain[name]) for name in self._names if name in opdef.traits.domain),
+            tuple((name, *_ends(opdef.traits.domain[name])) for name in self._names if name in opdef.traits.domain),
         )
         wrong = refuted(claim)
         if wrong is not None:
@@ -282,6 +284,16 @@ class _Derivation:
         return {"input": self._names, "output": self._outputs, "cotangent": self._cotangents}[source.kind][
             source.position
         ]
+
+
+def _ends(declared: Bounds) -> tuple[float | None, float | None]:
+    """Returns the least and the greatest number of a domain; None for none, as of a function, which says neither."""
+    if isinstance(declared, (tuple, list)):
+        low, high = declared
+        return low, high
+    ends = getattr(declared, "low", None), getattr(declared, "high", None)
+    low, high = (None if end is None or math.isinf(end) else end for end in ends)
+    return low, high
 
 
 def _tried(decl: AttrDecl, position: int) -> float:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, from_sample
+from opsdk.verify.inputs.sizes import Label, labels_of
 from opsdk.verify.inputs.stock import NoValuesError, numbers_of_shape
 
 T = TypeVar("T")
@@ -97,16 +97,20 @@ def _declared(opdef: OpDef, n: int, dtype: np.dtype[Any], rng: np.random.Generat
 
 def _candidates(opdef: OpDef, n: int, rng: np.random.Generator) -> Iterator[Call]:
     """Yields calls, the likeliest to be one of the op first; whether it takes them is another question."""
-    if (opdef.samples is None or _takes_any_shape(opdef)) and opdef.schema.inputs:
+    is_sampled = opdef.samples is not None or bool(opdef.shapes)
+    if (not is_sampled or _takes_any_shape(opdef)) and opdef.schema.inputs:
         shape = (n // ROW, ROW) if n >= ROW else (n,)
         with suppress(NoValuesError):
             yield Call(numbers_of_shape(opdef, shape, rng), {}, f"{n} elements", declared=False)
-    for call in sorted(calls_of(opdef, None, 0), key=_suitability) if opdef.samples is not None else ():
-        arrays = [array for array in flat(call.inputs) if array.size]
-        if arrays:
-            biggest = max(arrays, key=lambda array: array.size)
-            for lengths in _growths(biggest.shape, n):
-                made = replace(call, inputs=each(call.inputs, partial(grown, lengths=lengths, rng=rng)))
+    for call in sorted(calls_of(opdef, None, 0), key=_suitability) if is_sampled else ():
+        arrays = flat(call.inputs)
+        if any(array.size for array in arrays):
+            labels = labels_of(opdef, call)
+            biggest = max(range(len(arrays)), key=lambda k: arrays[k].size)
+            for lengths in _growths(labels[biggest], arrays[biggest].shape, n):
+                left = iter(labels)
+                inputs = each(call.inputs, lambda array: grown(array, next(left), lengths, rng))  # noqa: B023
+                made = replace(call, inputs=inputs)
                 with suppress(Exception):  # a rule refuses such a shape: another call may have values inside
                     yield held(opdef, made)
 
@@ -128,31 +132,40 @@ def _suitability(call: Call) -> tuple[bool, bool, bool, int]:
     return bool(call.attrs), not ordinary, max((a.ndim for a in arrays), default=0) < 2, -sum(a.size for a in arrays)
 
 
-def _growths(shape: tuple[int, ...], n: int) -> Iterator[dict[int, int]]:
-    """Yields new lengths by old length. Axes of one length belong together; those of length 1 are broadcast, and stay.
+def _growths(labels: Sequence[Label], shape: tuple[int, ...], n: int) -> Iterator[dict[Label, int]]:
+    """Yields new lengths by what axes go by. Those of length 1 are broadcast, and stay, as do lengths that are fixed.
 
     First rows of a usual length and as many as it takes, then each length alone, from the first axis on.
     """
-    lengths = [length for length in dict.fromkeys(shape) if length > 1]
-    last = shape[-1] if shape else 1
-    if len(lengths) > 1 and last > 1 and n >= ROW:
-        leading = next(length for length in lengths if length != last)
-        yield {last: ROW, leading: _solved(shape, leading, {last: ROW}, n)}
-    for length in lengths:
-        yield {length: _solved(shape, length, {}, n)}
+    pairs = list(zip(labels, shape, strict=True))
+    free = list(dict.fromkeys(label for label, length in pairs if label is not None and length > 1))
+    if len(free) > 1 and labels[-1] in free and n >= ROW:
+        leading = next(label for label in free if label != labels[-1])
+        yield {labels[-1]: ROW, leading: _solved(pairs, leading, {labels[-1]: ROW}, n)}
+    for label in free:
+        yield {label: _solved(pairs, label, {}, n)}
 
 
-def _solved(shape: tuple[int, ...], length: int, others: Mapping[int, int], n: int) -> int:
+def _solved(pairs: Sequence[tuple[Label, int]], which: Label, others: Mapping[Label, int], n: int) -> int:
     """Returns what a length has to become for a shape to have n elements, when others become what they do."""
-    rest = math.prod(others.get(size, size) for size in shape if size != length)
-    return max(1, round((n / rest) ** (1 / shape.count(length))))
+    rest = math.prod(others.get(label, length) for label, length in pairs if label != which)
+    return max(1, round((n / rest) ** (1 / [label for label, _ in pairs].count(which))))
 
 
-def grown(array: np.ndarray, lengths: Mapping[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Returns an array with axes of other lengths; its slices are those of the original, in random order."""
-    for axis, length in enumerate(array.shape):
-        if length in lengths:
-            array = np.take(array, rng.integers(0, length, lengths[length]), axis=axis)
+def grown(
+    array: np.ndarray, labels: Sequence[Label], lengths: Mapping[Label, int], rng: np.random.Generator
+) -> np.ndarray:
+    """Returns an array with axes of other lengths; its slices are those of the original, in random order.
+
+    Args:
+        array: the original.
+        labels: what its axes go by.
+        lengths: the new lengths, by that.
+        rng: chooses the slices.
+    """
+    for axis, label in enumerate(labels):
+        if label in lengths:
+            array = np.take(array, rng.integers(0, array.shape[axis], lengths[label]), axis=axis)
     return array
 
 

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from opsdk.backends.call.buffers import specs_of
 from opsdk.backends.call.normalise import as_outputs, check_specs
 from opsdk.core.errors import MutationError, ProgramError, ReturnError
 from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
-from opsdk.define.call import body_attrs, complete_attrs, cut_off, given
+from opsdk.define.call import body_attrs, check_shapes, complete_attrs, cut_off, given
 from opsdk.define.frontend import MAKER, register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
-from opsdk.define.opdef import OpDef, Traits
+from opsdk.define.opdef import OpDef
+from opsdk.define.traits import Traits
 from opsdk.static.build.recording import append, infer, lift, operator_of, stops
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import FORWARD, is_trained
@@ -76,7 +78,7 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
     if opdef.gradient_of is not None:  # a gradient is held to its input where it arrives
         return body_outputs(block, opdef, values, attrs)
     inferred = infer(opdef, values, complete_attrs(opdef, attrs))
-    is_guarded = opdef.check is not None and not opdef.check.reads_attributes_only
+    is_guarded = _has_open(opdef, values) or (opdef.check is not None and not opdef.check.reads_attributes_only)
     if is_guarded:
         append(block, _guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
     first = len(block.ops)
@@ -106,18 +108,25 @@ def _spec_beside(value: Any, wanted: Any) -> Any:
     return TensorSpec([other if size is None else size for size, other in sizes], value.dtype)
 
 
-_guards: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds its check alone
+def _has_open(opdef: OpDef, values: Sequence[Any]) -> bool:
+    """Whether a shape that the op's domain declares has a size that only a run can tell."""
+    named = zip(opdef.schema.input_names, values, strict=True) if opdef.shapes else ()
+    return any(None in v.spec.shape for name, value in named if name in opdef.shapes for v in flat(value))
+
+
+_guards: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds check and shapes
 
 
 def _guard_of(opdef: OpDef) -> OpDef:
-    """Returns an op of no output that asks the value check of a composite op in front of its parts."""
+    """Returns an op of no output that asks value check and shapes of a composite op in front of its parts."""
     if opdef in _guards:
         return _guards[opdef]
-    check, schema = opdef.check, opdef.schema
-    assert check is not None
+    check, schema, shapes = opdef.check, opdef.schema, opdef.shapes
 
     def guard(*values: Any, **attrs: Any) -> None:
-        check(values, attrs)
+        check_shapes(schema, shapes, specs_of(values), attrs)
+        if check is not None:
+            check(values, attrs)
 
     kernels = KernelTable()
     names = (*schema.input_names, *schema.attr_names)

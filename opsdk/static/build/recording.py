@@ -15,7 +15,7 @@ from opsdk.core.nested import each, flat
 from opsdk.core.origin import caller
 from opsdk.core.spec import HeldSpec, Shape, TensorSpec
 from opsdk.core.suggest import alternatives
-from opsdk.define.call import check_inputs, check_outputs, complete_attrs
+from opsdk.define.call import check_inputs, check_outputs, check_shapes, complete_attrs
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import TensorDecl
@@ -204,6 +204,8 @@ def infer(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Infe
     if opdef.check is not None:
         opdef.check.ask_early(attrs)
     given = each(inputs, lambda variable: variable.spec)
+    if opdef.shapes:
+        check_shapes(opdef.schema, opdef.shapes, given, attrs)
     inferred = opdef.infer(opdef.schema, given, attrs)
     check_outputs(opdef, inferred, given)
     return inferred

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
 
 from gradcheck.model.constraint import Domain, read_one
+from gradcheck.model.dims import Known, mismatch
 from gradcheck.model.dtypes import as_float64, is_continuous, name_number
+from opsdk.core.nested import named
+from opsdk.core.spec import shape_text
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, each, flat
 
@@ -33,6 +37,23 @@ def beside(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> dict[str, 
     """Returns what rules may name: inputs and attributes, by name."""
     defaults = {decl.name: decl.default for decl in opdef.schema.attrs}
     return {**defaults, **attrs, **dict(zip(opdef.schema.input_names, inputs, strict=True))}
+
+
+def known_lengths(opdef: OpDef, attrs: Mapping[str, Any]) -> Known:
+    """Returns the lengths that attributes are, by the name of the attribute."""
+    every = {**{decl.name: decl.default for decl in opdef.schema.attrs}, **attrs}
+    return {name: (value, "") for name, value in every.items() if value.__class__ is int}
+
+
+def lengths_named(opdef: OpDef, full: tuple[int, ...], attrs: Mapping[str, Any]) -> dict[str, int]:
+    """Returns a length for each name in the shapes of the op's domain: attributes, then those of `full`, in turn.
+
+    Names beyond have lengths that neither `full` nor another name has.
+    """
+    made = {name: length for name, (length, _) in known_lengths(opdef, attrs).items()}
+    names = [name for dims in opdef.shapes.values() for name in dims.names if name not in made]
+    more = (length for length in count(2) if length not in full)
+    return made | dict(zip(dict.fromkeys(names), chain(full, more), strict=False))
 
 
 def held(opdef: OpDef, call: Call) -> Call:
@@ -61,6 +82,14 @@ def _held(where: Domain, array: np.ndarray, around: Mapping[str, Any]) -> np.nda
 def broken(opdef: OpDef, call: Call) -> str:
     """Returns which input of a call lies outside its domain, and where; nothing if none does."""
     names = opdef.schema.input_names
+    shapes = {
+        one: (opdef.shapes[name], array.shape)
+        for name, value in zip(names, call.inputs, strict=True)
+        for one, array in (named(name, value) if name in opdef.shapes else ())
+    }
+    other = mismatch([(one, dims, shape) for one, (dims, shape) in shapes.items()], known_lengths(opdef, call.attrs))
+    if other is not None:
+        return f"input {other[0]!r} of shape {other[1]} as domain= says, got {shape_text(shapes[other[0]][1])}"
     for name, value in zip(names, call.inputs, strict=True):
         if name not in opdef.traits.domain:
             continue

@@ -6,7 +6,9 @@ What a gradient op is called with fits together: the op runs on each further cal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,12 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, flat, refill
 from opsdk.verify.inputs.patterns import patterned
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, derive, forward_of
-from opsdk.verify.inputs.sizes import bases, lengths_beyond, lengths_of, resized, resized_calls
+from opsdk.verify.inputs.sizes import LARGER, bases, cut, lengths_beyond, lengths_of, resized, resized_calls
 from opsdk.verify.inputs.thresholds import numbers_of
+from opsdk.verify.kernels.launch import launch
 
 _FAR = 200  # int8 ends at 127
+_PARTS = (4, 32)  # of what a call of a gradient op may have, its op's: outputs and cotangents come to that
 _LONG = 2051  # elements of an axis, for threads to meet
 _NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
@@ -28,6 +32,9 @@ _VALUES = (
     *("every other one", "none"),
 )
 
+
+# Of many elements: all of them count where a kernel counts those of one value, or puts them in order.
+_TIED = ("all equal", "ascending", "descending")
 
 INTEGERS = "integers of"  # how the reason of such a call begins
 _INTEGERS = ("int32", "int64", "int16", "uint8", "int8", "uint16", "uint32", "uint64")
@@ -56,7 +63,32 @@ def long_calls(opdef: OpDef, calls: Sequence[Call], seed: int) -> list[Call]:
 def past_a_block(opdef: OpDef, calls: Sequence[Call], seed: int, threads: int) -> list[Call]:
     """Returns two such calls with one axis longer by one than a block has threads, those of the fewest numbers."""
     made = _lengthened(opdef, calls, np.random.default_rng([seed, 34]), threads + 1, 2)
-    return sorted(made, key=lambda call: sum(array.size for array in flat(call.inputs)))[:2]
+    return sorted(made, key=_numbers)[:2]
+
+
+def cut_calls(opdef: OpDef, calls: Sequence[Call], seed: int, most: int) -> list[Call]:
+    """Returns calls of more than `most` numbers made smaller, one of each form; what the reference refuses is left out.
+
+    Of a gradient op they are those that belong to smaller calls of its op.
+    """
+    rng = np.random.default_rng([seed, 35])
+    forward = forward_of(opdef)
+    if forward is not None:
+        own = calls_of(forward, None, seed)
+        made = (list(derive(forward, cut_calls(forward, own, seed, most // n), rng)) for n in _PARTS)
+        return next((fit for there in made if (fit := [c for c in there if _numbers(c) <= most])), [])
+    found: dict[Any, Call] = {}
+    for call in calls:
+        there = cut(opdef, call, most, rng) if _numbers(call) > most else None
+        if there is not None:
+            with suppress(Exception):  # lengths that do not fit together
+                launch(opdef, opdef.kernels.reference(), there.inputs, there.attrs)
+                found.setdefault(tuple(array.shape for array in flat(there.inputs)), there)
+    return list(found.values())
+
+
+def _numbers(call: Call) -> int:
+    return sum(array.size for array in flat(call.inputs))
 
 
 def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, length: int, forms: int) -> list[Call]:
@@ -67,7 +99,7 @@ def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, l
         except UnusableSamplesError:  # the forward's own report says so
             return []
         return list(derive(forward, _lengthened(forward, calls, rng, length, forms), rng))
-    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in lengths_of(call)[:2]]
+    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in list(lengths_of(opdef, call))[:2]]
     return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
 
 
@@ -78,7 +110,8 @@ def _further(
     forward = forward_of(opdef)
     if forward is None:
         far = _of_far_integers(opdef, calls, rng) if reads_any else ()
-        return [*resized_calls(opdef, calls, beyond, rng), *_of_other_integers(calls), *far]
+        sized = resized_calls(opdef, calls, beyond, rng)
+        return [*sized, *_tied(opdef, sized), *_of_other_integers(calls), *far]
     try:
         own = calls_of(forward, None, int(rng.integers(2**31)))
     except UnusableSamplesError:  # the forward's own report says so
@@ -89,6 +122,15 @@ def _further(
         for i in range(count) if (count := len(forward.schema.inputs)) > 1 else ():  # one of them may refuse nan
             found += [made for call in bases(own)[:1] for made in patterned(forward, call, _NAN, [i])]
     return list(derive(forward, found, rng))
+
+
+def _tied(opdef: OpDef, calls: Sequence[Call]) -> Iterator[Call]:
+    """Yields those calls that have a long axis, past a number of a source too, with values that tie or are in order."""
+    for call in calls:
+        if max(lengths_of(opdef, call).values(), default=0) >= LARGER[-1]:
+            for reason in _TIED:
+                made = patterned(opdef, call, reason)
+                yield from (replace(there, reason=f"{call.reason}, values: {reason}") for there in made)
 
 
 def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
@@ -104,8 +146,9 @@ def _of_far_integers(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generat
     for call in bases(calls):
         for k, array in enumerate(flat(call.inputs)):
             is_count = array.dtype.kind in "iu" and array.size > 0 and array.min() >= 0
-            for old in [old for old in lengths_of(call) if array.max() <= old] if is_count else ():
-                made = resized(opdef, call, {old: _FAR}, rng)
+            along = [pair for pair in lengths_of(opdef, call).items() if is_count and array.max() <= pair[1]]
+            for label, old in along:
+                made = resized(opdef, call, {label: _FAR}, rng)
                 if made is not None:
                     arrays = flat(made.inputs)
                     arrays[k] = (arrays[k].astype(np.int64) * _FAR // old).astype(array.dtype)

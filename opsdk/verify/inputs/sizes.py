@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from gradcheck.model.perturb import perturb_within
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, each, flat, is_inexact
-from opsdk.verify.inputs.domains import broken, domain_of, held
+from opsdk.verify.inputs.domains import broken, domain_of, held, known_lengths
 
 SMALL = (1, 0, 2)
 # Beyond blocks of any power of two up to 16, and up to 128, with a remainder.
@@ -48,13 +48,57 @@ def bases(calls: Sequence[Call]) -> list[Call]:
 
 def _rank(call: Call) -> tuple[int, int, int]:
     arrays = flat(call.inputs)
-    return all(array.size for array in arrays), len(lengths_of(call)), sum(value is not None for value in call.inputs)
+    lengths = {length for array in arrays for length in array.shape if length > 1}
+    return (
+        all(array.size for array in arrays),
+        min(len(lengths), _GROUPS),
+        sum(value is not None for value in call.inputs),
+    )
 
 
-def lengths_of(call: Call) -> list[int]:
-    """Returns the lengths of axes that may change, in order: an axis of length 1 may be there to broadcast."""
-    every = [length for array in flat(call.inputs) for length in array.shape if length > 1]
-    return list(dict.fromkeys(every))[:_GROUPS]
+# What tells axes apart that change together: the name that a domain gives their length, or that length itself. None is
+# for lengths that a domain fixes.
+Label: TypeAlias = "str | int | None"
+
+
+def labels_of(opdef: OpDef, call: Call) -> list[tuple[Label, ...]]:
+    """Returns what each axis of the arrays of a call goes by.
+
+    An axis of which no domain tells goes by the name of its length, where one name alone has that.
+    """
+    held = known_lengths(opdef, call.attrs)
+    arrays = [
+        (array.shape, dims and dims.axes(array.ndim))
+        for name, value in zip(opdef.schema.input_names, call.inputs, strict=True)
+        for dims in [opdef.shapes.get(name)]
+        for array in flat(value)
+    ]
+    named = {
+        (size, length)
+        for shape, axes in arrays
+        for size, length in zip(axes or (), shape, strict=False)
+        if isinstance(size, str) and size not in held
+    }
+    alone: dict[int, list[str]] = {}
+    for size, length in sorted(named):
+        alone.setdefault(length, []).append(size)
+
+    def label(size: Label, length: int) -> Label:
+        if size is None:
+            names = alone.get(length, ())
+            return names[0] if len(names) == 1 and length > 1 else length
+        return size if isinstance(size, str) and size not in held else None
+
+    return [
+        tuple(label(size, length) for size, length in zip(axes or (None,) * len(shape), shape, strict=True))
+        for shape, axes in arrays
+    ]
+
+
+def lengths_of(opdef: OpDef, call: Call) -> dict[Label, int]:
+    """Returns the lengths that may change, in order, by what axes go by; one of 1 may be there to broadcast."""
+    pairs = _pairs(labels_of(opdef, call), flat(call.inputs))
+    return dict(list({label: length for label, length in pairs if label is not None and length > 1}.items())[:_GROUPS])
 
 
 def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np.random.Generator) -> list[Call]:
@@ -62,9 +106,9 @@ def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rn
     seen = {_shapes(call) for call in calls}
     found: list[Call] = []
     for base in bases(calls):
-        for change in _changes(lengths_of(base), beyond):
+        for change in _changes(lengths_of(opdef, base), beyond):
             most = _PAST if max(change.values()) > LARGER[-1] else _MOST
-            made = resized(opdef, base, _fitting(base, change, most), rng, most)
+            made = resized(opdef, base, _fitting(opdef, base, change, most), rng, most)
             if made is not None and _shapes(made) not in seen:
                 seen.add(_shapes(made))
                 found.append(made)
@@ -75,36 +119,53 @@ def _shapes(call: Call) -> Any:
     return tuple(array.shape for array in flat(call.inputs)), str(sorted(call.attrs.items(), key=str))
 
 
-def _changes(lengths: Sequence[int], beyond: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Yields new lengths by old ones: each alone, then all of one length."""
+def _changes(lengths: Mapping[Label, int], beyond: Sequence[int]) -> Iterator[dict[Label, int]]:
+    """Yields new lengths by what axes go by: each alone, then all of one length."""
     for new in (*SMALL, *beyond):
-        yield from ({old: new} for old in lengths if old != new)
+        yield from ({label: new} for label, old in lengths.items() if old != new)
     if len(lengths) > 1:
         yield from (dict.fromkeys(lengths, new) for new in (3, 1))
 
 
-def _fitting(call: Call, change: dict[int, int], most: int) -> dict[int, int]:
+def _fitting(opdef: OpDef, call: Call, change: dict[Label, int], most: int) -> dict[Label, int]:
     """Returns new lengths; where there were too many elements, all other axes get length 1."""
-    shapes = [array.shape for array in flat(call.inputs)]
-    if _count(shapes, change) <= most:
+    labels, arrays = labels_of(opdef, call), flat(call.inputs)
+    if _count(labels, arrays, change) <= most:
         return change
-    return {old: change.get(old, 1) for shape in shapes for old in shape if old > 1}
+    return {label: change.get(label, 1) for label, old in _pairs(labels, arrays) if label is not None and old > 1}
 
 
-def _count(shapes: Sequence[tuple[int, ...]], change: Mapping[int, int]) -> int:
-    return sum(math.prod(change.get(old, old) for old in shape) for shape in shapes)
+def _pairs(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray]) -> Iterator[tuple[Label, int]]:
+    """Yields what each axis goes by, and its length."""
+    for axes, array in zip(labels, arrays, strict=True):
+        yield from zip(axes, array.shape, strict=True)
+
+
+def _count(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray], change: Mapping[Label, int]) -> int:
+    pairs = [zip(axes, array.shape, strict=True) for axes, array in zip(labels, arrays, strict=True)]
+    return sum(math.prod(change.get(label, old) for label, old in axes) for axes in pairs)
 
 
 def resized(
-    opdef: OpDef, call: Call, change: Mapping[int, int], rng: np.random.Generator, most: int = _MOST
+    opdef: OpDef, call: Call, change: Mapping[Label, int], rng: np.random.Generator, most: int = _MOST
 ) -> Call | None:
     """Returns a call with axes of other lengths; None where its domain has none, or it had more than `most` numbers.
 
     What is added repeats what is there, each number of it a little moved.
+
+    Args:
+        opdef: the op.
+        call: one of it.
+        change: new lengths by what axes go by, as `labels_of` says.
+        rng: gives what is added.
+        most: elements.
     """
-    if _count([array.shape for array in flat(call.inputs)], change) > most:
+    labels = labels_of(opdef, call)
+    if _count(labels, flat(call.inputs), change) > most:
         return None
-    inputs = each(call.inputs, lambda array: _resized(array, change, rng))
+    left = iter(labels)
+    lengths = dict(_pairs(labels, flat(call.inputs)))
+    inputs = each(call.inputs, lambda array: _resized(array, next(left), lengths, change, rng))
     text = ", ".join(f"{new} for {old}" for old, new in change.items())
     made = replace(call, inputs=inputs, reason=f"lengths {text}", declared=False, extra=True)
     try:
@@ -114,14 +175,33 @@ def resized(
         return None
 
 
-def _resized(array: np.ndarray, change: Mapping[int, int], rng: np.random.Generator) -> np.ndarray:
+def cut(opdef: OpDef, call: Call, most: int, rng: np.random.Generator) -> Call | None:
+    """Returns a call whose longest axes are halved until it has no more than `most` numbers; None as `resized`."""
+    labels, arrays = labels_of(opdef, call), flat(call.inputs)
+    pairs = _pairs(labels, arrays)
+    lengths: dict[Label, int] = {label: length for label, length in pairs if label is not None and length > 1}
+    change = dict(lengths)
+    while _count(labels, arrays, change) > most and max(change.values(), default=1) > 1:
+        change[max(change, key=change.__getitem__)] //= 2
+    shorter = {label: new for label, new in change.items() if new != lengths[label]}
+    return resized(opdef, call, shorter, rng, most)
+
+
+def _resized(
+    array: np.ndarray,
+    labels: tuple[Label, ...],
+    lengths: Mapping[Label, int],
+    change: Mapping[Label, int],
+    rng: np.random.Generator,
+) -> np.ndarray:
     made = array
-    for axis, old in enumerate(array.shape):
-        if old in change:
-            made = np.take(made, np.arange(change[old]) % old, axis)
+    for axis, (label, old) in enumerate(zip(labels, array.shape, strict=True)):
+        if label in change:
+            made = np.take(made, np.arange(change[label]) % old, axis)
     if array.dtype.kind in "iu" and array.size:
         most = int(array.max())
-        for old, new in change.items():  # positions along the axis, or lengths of parts of it, stay so
+        for label, new in change.items():  # positions along the axis, or lengths of parts of it, stay so
+            old = lengths[label]
             if new <= most <= old:
                 made = np.minimum(made, max(new - (most < old), 0)).astype(array.dtype)
     if is_inexact(array) and made.size > array.size:

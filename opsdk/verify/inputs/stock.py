@@ -17,12 +17,19 @@ from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.inputs.attributes import others
 from opsdk.verify.inputs.calls import Call, each, flat, refill
-from opsdk.verify.inputs.domains import beside, domain_of, ruled
+from opsdk.verify.inputs.domains import beside, domain_of, lengths_named, ruled
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
     ((7,), "vector"),
     ((), "0-d"),
+    ((0, 4), "empty"),
+)
+# The lengths that a domain names, in turn; further names have lengths of their own.
+_SIZES: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((3, 5), "lengths 3 and 5, with an exact 0"),
+    ((7, 4), "lengths 7 and 4"),
+    ((1, 1), "lengths 1"),
     ((0, 4), "empty"),
 )
 # Beyond what a kernel may treat in one block, or in a buffer that somebody thought large enough.
@@ -48,7 +55,7 @@ def default_calls(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     if not inputs:
         yield Call([], {}, "no inputs", declared=False)
         return
-    for shape, reason in SHAPES:
+    for shape, reason in _SIZES if opdef.shapes else SHAPES:
         if shape or not isinstance(opdef.infer, RowInfer):  # 0-d has no rows
             with suppress(NoValuesError):
                 yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
@@ -70,6 +77,7 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         narrow = each(given, lambda a: a.astype(np.int32) if a.dtype == np.int64 else a)
         yield Call(narrow, {}, "int32", False, extra=True)
     for shape, reason in LARGER:
+        reason = f"lengths {shape}" if opdef.shapes else reason
         yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
     if not ruled(opdef):
         yield from _great(opdef, rng)
@@ -125,6 +133,9 @@ def _great(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
         arrays = [values, values[::-1].copy()] if decl.kind == "list" else [values]
         if isinstance(opdef.infer, RowInfer) and opdef.infer.roles[i] == ROW:
             arrays = [values[:1]]
+        if decl.name in opdef.shapes:
+            (shape,) = _declared(opdef, i, [[(size,)]] * len(inside), {})
+            arrays = [np.resize(array, shape) for array in arrays]
         if _is_other(decl):
             arrays = [_elements(opdef, decl, array.shape, rng, (1,)) for array in arrays]
         great.append(arrays if decl.kind == "list" else arrays[0])
@@ -160,6 +171,7 @@ def _values(
 ) -> list[Any]:
     """Returns inputs of shapes; what rules of the domain hold is drawn after what they may name."""
     held = ruled(opdef)
+    shapes = [_declared(opdef, i, shapes, attrs) for i in range(len(shapes))]
     made = [None if i in held else _value(opdef, i, shapes[i], rng) for i in range(len(shapes))]
     for i in held:
         decl, where = opdef.schema.inputs[i], domain_of(opdef, opdef.schema.input_names[i])
@@ -170,6 +182,14 @@ def _values(
             raise NoValuesError(f"{opdef.subject}: no values {where.name} of shape {shapes[i][0]}: {error}") from error
         made[i] = drawn if decl.kind == "list" else drawn[0]
     return made
+
+
+def _declared(
+    opdef: OpDef, position: int, shapes: Sequence[Sequence[tuple[int, ...]]], attrs: Mapping[str, Any]
+) -> Sequence[tuple[int, ...]]:
+    """Returns the shapes of an input, or what its domain says in their place."""
+    dims = opdef.shapes.get(opdef.schema.input_names[position])
+    return shapes[position] if dims is None else [dims.shape(lengths_named(opdef, shapes[0][0], attrs))]
 
 
 def _dtype(decl: InputDecl, where: Domain) -> np.dtype[Any]:

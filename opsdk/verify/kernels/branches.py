@@ -23,7 +23,7 @@ from opsdk.verify.kernels.rows import check_mutation, variants
 from opsdk.verify.session import Session
 
 _MOST = 4096  # elements of a call: the text of a Numba kernel runs in Python first
-_SHAPES = 3  # calls that are varied, each of another size
+_SHAPES = 3  # calls that are varied, each of another size: the first two, and the largest
 
 
 def check_branches(session: Session) -> None:
@@ -52,13 +52,15 @@ def check_branches(session: Session) -> None:
 
 
 def _varied(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Yields some calls, each of sizes that none before has, and whether it is the first."""
-    seen: set[Any] = set()
+    """Yields some calls, each of sizes that no other has, and whether it is the first."""
+    found: dict[Any, Call] = {}
     for call in calls:
         sizes = tuple(array.size for array in flat(call.inputs))
-        if sizes and all(sizes) and sum(sizes) <= _MOST and sizes not in seen and len(seen) < _SHAPES:
-            seen.add(sizes)
-            yield call, len(seen) == 1
+        if sizes and all(sizes) and sum(sizes) <= _MOST:
+            found.setdefault(sizes, call)
+    kept = list(found)[: _SHAPES - 1]
+    kept += sorted(found.keys() - kept, key=sum)[-1:]
+    yield from ((found[sizes], sizes == kept[0]) for sizes in kept)
 
 
 def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:

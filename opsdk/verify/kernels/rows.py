@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -26,13 +27,14 @@ from opsdk.define.schema.scalars import OBJECT
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
+from opsdk.verify.inputs.further import cut_calls
 from opsdk.verify.kernels.agreement import check_values, same_bits
 from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
 from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.kernels.open_sizes import refused, remedy
 from opsdk.verify.kernels.reach import tell_nan
-from opsdk.verify.kernels.watched import watch
+from opsdk.verify.kernels.watched import too_large, watch
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
@@ -57,7 +59,8 @@ def check_rows(session: Session) -> None:
                 for call, variant in tried
                 if variant is call or _can_be_compared(session, kernel, variant)
             ]
-            watched = watch([case for case, _ in cases]) if session.thorough and cases else ()
+            asked = [case for case, _ in cases]
+            watched = watch(asked, _smaller(asked)) if session.thorough and cases else ()
             if watched is None:  # what leaves its memory is not run in this process
                 continue
             for case, is_twin in cases:
@@ -67,6 +70,16 @@ def check_rows(session: Session) -> None:
             if session.calls and not tried:
                 row = KernelId.of(kernel, kernel.key.dtype)
                 session.skipped[f"{opdef.name}[{row}]: not run, no call is of its dtype; give samples"] = None
+
+
+def _smaller(cases: Sequence[Case]) -> list[Case]:
+    """Returns smaller calls of a kernel in the place of those that are too large to be watched."""
+    session, kernel = cases[0].session, cases[0].kernel
+    most = language_of(kernel).watched_most(kernel)
+    if not math.isfinite(most) or not too_large(cases):
+        return []
+    made = cut_calls(session.opdef, session.calls, session.seed, int(most))
+    return [session.case(kernel, variant) for call in made for variant in variants(session.opdef, kernel, call)]
 
 
 def compiles_each(kernel: Kernel) -> bool:

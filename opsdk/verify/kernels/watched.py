@@ -12,7 +12,7 @@ from opsdk.backends.call.language import NotWatchedError, language_of
 from opsdk.core.errors import OpsdkError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import KernelId
-from opsdk.verify.inputs.calls import copies
+from opsdk.verify.inputs.calls import copies, flat
 from opsdk.verify.session import Case
 
 _EXPECTED = {
@@ -22,8 +22,18 @@ _EXPECTED = {
 }
 
 
-def watch(cases: Sequence[Case]) -> tuple[str, ...] | None:
+def too_large(cases: Sequence[Case]) -> list[Case]:
+    """Returns the calls of a kernel that have more elements than a watched run looks at."""
+    most = language_of(cases[0].kernel).watched_most(cases[0].kernel)
+    return [case for case in cases if sum(array.size for array in flat(case.call.inputs)) > most]
+
+
+def watch(cases: Sequence[Case], smaller: Sequence[Case] = ()) -> tuple[str, ...] | None:
     """Runs a kernel that can be watched on calls, which are its cases.
+
+    Args:
+        cases: the calls.
+        smaller: further ones, in the place of what is too large.
 
     Returns:
         What was looked at; None where the kernel leaves its memory.
@@ -33,7 +43,8 @@ def watch(cases: Sequence[Case]) -> tuple[str, ...] | None:
     kinds = language.watches(kernel) if kernel.key.place == "cpu" else ()
     if not kinds:
         return ()
-    asked = [case for case in cases if not _is_refused(case)]
+    smaller = [case for case in smaller if not _is_refused(case)]
+    asked = [*[case for case in cases if not _is_refused(case)], *smaller]
     given = [(copies(case.call.inputs), complete_attrs(opdef, case.call.attrs)) for case in asked]
     is_inside = True
     try:
@@ -48,6 +59,13 @@ def watch(cases: Sequence[Case]) -> tuple[str, ...] | None:
         return ()
     except OpsdkError:  # it does not compile, or cannot here: told where it runs
         return ()
+    left = 0 if smaller else len(too_large(cases))
+    if left:
+        row, most = KernelId.of(kernel, kernel.key.dtype), int(language.watched_most(kernel))
+        what = f"{left} of {len(cases)} calls, of more than {most} elements, which no smaller ones stand for"
+        session.skipped[f"{opdef.name}[{row}]: race not looked at by a watched run of {what}; give a sample"] = None
+    if left == len(cases):
+        kinds = tuple(kind for kind in kinds if kind != "race")
     return kinds if is_inside else None
 
 

@@ -89,3 +89,13 @@ def test_a_text_that_does_not_run_is_not_taken_for_a_right_one():
 
     with pytest.raises(NotWatchedError, match="its Python text does not run, ValueError: never"):
         found(kernel)
+
+
+@pytest.mark.parametrize(("size", "is_found"), [(4096, True), (4097, False)])
+def test_loops_are_looked_at_up_to_some_thousands_of_elements(size, is_found):
+    def kernel(x, y):
+        y[:] = 0
+        for i in prange(8):
+            y[i // 2] += x[-1 - i]
+
+    assert bool(found(kernel, np.arange(float(size)))) == is_found

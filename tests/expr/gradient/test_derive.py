@@ -658,3 +658,11 @@ def test_a_gradient_may_read_an_output_of_which_no_cotangent_enters(decorator, w
         made = op(x)
         sum(made[i].sum() for i in wanted).backward()
         np.testing.assert_allclose(x.grad.numpy(), sum((2, 1)[i] for i in wanted) * np.exp([0.5, -1.0]), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "declared", [opsdk.Range(0.5, None), opsdk.domain.interval(0.5, 9), opsdk.domain.shape("N", 4), lambda x: abs(x)]
+)
+def test_a_domain_that_is_no_pair_bounds_the_numbers_that_a_gradient_is_proved_at(declared):
+    op = opsdk.elementwise(name="root", namespace="t", replace=True, domain={"x": declared})(lambda x: vmath.sqrt(x))
+    assert np.allclose(derivatives(op, POSITIVE, 1)[0], 0.5 / np.sqrt(POSITIVE))

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck.checks.lengths import Group, Laws, changed, follow, partners, single_axes
+from gradcheck import domain
+from gradcheck.checks.lengths import Group, Laws, changed, declared, follow, groups_of, partners, single_axes
+from gradcheck.model.protocol import build_subject
 
 LINE = Group(8, frozenset({(0, 0)}))
 
@@ -74,3 +76,13 @@ def test_a_product_with_an_axis_that_grows_follows() -> None:
     assert follow([(4,)], outputs((12,)), [(1, 4)], [(3, 4)], {1: (1, 3)}) == []
     assert follow([(4,)], outputs((5,)), [(1, 4)], [(3, 4)], {1: (1, 3)}) == [(0, 0)]
     assert follow([(4,)], outputs((4, 1)), [(1, 4)], [(3, 4)], {1: (1, 3)}) is None
+
+
+def test_axes_of_a_named_length_are_a_group_and_fixed_ones_are_in_none() -> None:
+    inputs = [np.ones((3, 3)), np.ones((3, 3)), np.ones((3, 1))]
+    where = {"a": domain.shape("N", 3), "b": domain.shape("M", "N"), "c": domain.shape(None, "one")}
+    subject = build_subject(np.add, np.add, None, inputs, ["a", "b", "c"], where, (), ())
+    shapes = [array.shape for array in inputs]
+    groups = groups_of(subject, inputs, shapes, 4)
+    assert [group.axes for group in groups] == [{(0, 0), (1, 1), (2, 0)}, {(1, 0)}]
+    assert single_axes(shapes, 4, declared(subject, shapes)) == []

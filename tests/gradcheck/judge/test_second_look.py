@@ -7,7 +7,7 @@ import pytest
 
 import gradcheck
 from gradcheck import check
-from gradcheck.judge.second_look import _perturbed
+from gradcheck.judge.second_look import jittered
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
 from tests.gradcheck.right_ops import PAIRS
@@ -163,7 +163,7 @@ def test_a_derivative_that_underflows_on_the_way_may_be_zero() -> None:
 def test_a_look_around_moves_every_element(seed: int) -> None:
     x = 1.0 + np.arange(200.0)
     point = Point(build_subject(np.sin, lambda i, o, c: c, None, (x,), None, None, (), ()), (x,), GIVEN)
-    (near,) = _perturbed(point, np.random.default_rng(seed))
+    (near,) = jittered(point, np.random.default_rng(seed))
     assert isinstance(near, np.ndarray)
     assert (near != x).all()
     assert (np.abs(near - x) <= 4 * np.spacing(x)).all()
@@ -224,3 +224,19 @@ def test_a_fault_at_the_end_of_the_domain_is_no_chance_where_forward_refuses_wha
     shares = np.array([0.1, 0.3, 0.55])
     report = gradcheck.check(_square_of_a_share, wrong_at_the_end, (shares,), domain=(0, 1), seed=seed)
     assert report.verdict == "fail"
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_a_vjp_that_takes_float32_alone_is_judged_beside_a_tie_of_three(seed: int, factor: float) -> None:
+    def vjp(i: Any, o: Any, c: Any) -> Any:
+        if i[0].dtype != np.float32:
+            raise TypeError(i[0].dtype)
+        gradient = np.zeros_like(i[0])
+        gradient[np.argsort(i[0], kind="stable")] = c[0]
+        gradient[1] *= np.float32(factor)
+        return (gradient,)
+
+    x = np.array([0.7, 0.7, 0.7, 3.0], np.float32)
+    report = gradcheck.check(np.sort, vjp, (x,), names=["x"], vary=False, seed=seed)
+    assert report.verdict == ("pass" if factor == 1.0 else "fail"), gradcheck.render_text(report)

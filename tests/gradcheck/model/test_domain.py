@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradcheck.domain import shape
 from gradcheck.errors import UsageError
 from gradcheck.model.constraint import Domain
 from gradcheck.model.domain import check_inside, measure_room, read_domain
@@ -58,3 +59,12 @@ def test_reach_widens_to_one_and_narrows_to_the_element() -> None:
     assert measure_room(values, Domain()).scale.tolist() == [2.0**-4] * 3
     assert measure_room(values, Domain(), "wide").scale.tolist() == [1.0] * 3
     assert measure_room(values, Domain(), "narrow").scale.tolist() == [2.0**-20, 2.0**-4, 2.0**-4]
+
+
+def test_inputs_of_other_lengths_than_a_domain_names_are_refused() -> None:
+    where = read_domain({"a": shape("N", 2), "b": shape("N")}, ("a", "b"))
+    check_inside((np.ones((3, 2)), np.ones(3)), where, ("a", "b"))
+    with pytest.raises(UsageError) as caught:
+        check_inside((np.ones((3, 2)), np.ones(1)), where, ("a", "b"))
+    told = "input 'b': expected shape (N,) with N = 3 as of 'a', got (1,); pass one of that shape"
+    assert str(caught.value) == told

@@ -10,7 +10,7 @@ from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FloatArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
-from gradcheck.numeric.noise import measure_noise
+from gradcheck.numeric.noise import hidden_digit, measure_noise
 
 EPS = 2.0**-52
 
@@ -45,3 +45,24 @@ def test_the_noise_of_a_library_function_is_a_rounding_of_its_output() -> None:
 def test_an_oscillation_that_coarse_grids_alias_is_no_noise(seed: int) -> None:
     x = np.array([-1.036, 0.155, 0.555])
     assert (noise_of(lambda x: np.sin(1e7 * x), x, seed) < 1e-7).all()  # 1e7 times a rounding of x is 2e-9
+
+
+def point_of(forward: Any, x: FloatArray) -> Point:
+    return Point(build_subject(forward, lambda i, o, c: c, None, (x,), None, None, (), ()), (x,), GIVEN)
+
+
+def test_the_last_digit_of_what_was_taken_away_is_noise_though_a_mean_divides_evenly() -> None:
+    x = np.array([0.39, 0.36, 0.4, 0.35, 0.33, 0.34, 0.37])
+    moved = [x + step * (np.arange(7) == 0) for step in 2.0**-20 * np.arange(40)]
+    outputs = np.array([x - x.mean() for x in moved])
+    assert (hidden_digit(point_of(lambda x: x - x.mean(), x), 0, outputs) == 2.0**-55).all()  # half of that of 0.3
+
+
+@pytest.mark.parametrize(
+    ("forward", "x"),
+    [(np.sin, np.array([0.3, 0.7])), (lambda x: 2 * x, np.array([0.25, 0.5])), (np.floor, np.array([0.5, 3.5]))],
+    ids=["all digits count", "few digits are exact", "steps are the function itself"],
+)
+def test_digits_that_are_no_rounding_are_no_noise(forward: Any, x: FloatArray) -> None:
+    outputs = np.array([forward(x + step) for step in (2.0**-3, 2.0**-11, 2.0**-19)])
+    assert (hidden_digit(point_of(forward, x), 0, outputs) == 0).all()

@@ -155,9 +155,19 @@ def test_a_declaration_that_is_no_call_is_told():
 
 def test_growing_repeats_slices_of_the_original():
     array = np.array([[1, 2, 3], [4, 5, 6]])
-    made = grown(array, {2: 50, 3: 7}, np.random.default_rng(0))
+    made = grown(array, array.shape, {2: 50, 3: 7}, np.random.default_rng(0))
     assert made.shape == (50, 7)
     assert set(map(tuple, np.unique(made, axis=0))) <= {tuple(row) for row in made}
     assert set(np.unique(made)) <= set(range(1, 7))
-    rows = grown(array, {2: 50}, np.random.default_rng(0))
+    rows = grown(array, array.shape, {2: 50}, np.random.default_rng(0))
     assert set(map(tuple, rows)) == {(1, 2, 3), (4, 5, 6)}
+
+
+def test_lengths_that_a_domain_names_grow_and_fixed_ones_do_not():
+    shape = opsdk.domain.shape
+
+    @opsdk.op(namespace="large", domain={"x": shape("N", 2, 2), "w": shape("N")})
+    def weighted(x, w):
+        return x * w[:, None, None]
+
+    assert [array.shape for array in call_of(weighted, 4096).inputs] == [(1024, 2, 2), (1024,)]

@@ -177,3 +177,10 @@ def test_a_domain_in_a_function_of_the_user(define):
     op = define(lambda x: np.exp(x), backward, domain={"x": of_mean_zero})
     report = opsdk.verify(op, samples=[opsdk.Sample(np.array([-1.0, 0.25, 0.75]))])
     assert report.verdict == "pass"
+
+
+def test_a_sample_of_another_shape_is_told(define):
+    op = define(lambda x, w: x * w[:, None], domain={"x": D.shape("N", 2), "w": D.shape("N")})
+    op.samples(lambda rng: [opsdk.Sample(np.ones((3, 2)), np.ones(1))])
+    (finding,) = opsdk.verify(op).findings
+    assert "input 'w' of shape (N,) with N = 3 as of 'x' as domain= says, got (1,), in sample" in finding.message

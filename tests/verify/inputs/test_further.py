@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.verify.inputs.further import further_calls
+from opsdk.verify.inputs.further import cut_calls, further_calls
 from opsdk.verify.inputs.sampling import calls_of
 
 
@@ -57,3 +57,25 @@ def test_where_a_source_reads_integers_by_their_dtype_some_are_beyond_those_with
     cut.kernel("cpu", language="c", source="int32_t cut_f64(const DLTensor *x, const DLTensor *lengths, DLTensor *y);")
     (array,) = lengths([*cut.opdef.kernels][1:])
     assert (array.dtype, array.tolist()) == (np.uint8, [0, 200, 80])
+
+
+def test_many_elements_are_all_equal_and_in_order_too(define):
+    op = define(lambda x: x * 2)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=5), reason="short")])
+    found = {call.reason: call.inputs[0] for call in further_calls(op.opdef, calls_of(op.opdef, None, 0), 0, ())}
+    equal, rising = found["lengths 131 for 5, values: all equal"], found["lengths 131 for 5, values: ascending"]
+    assert equal.shape == rising.shape == (131,)
+    assert np.ptp(equal) == 0
+    assert (np.diff(rising) >= 0).all()
+    assert "lengths 19 for 5, values: all equal" not in found
+
+
+def test_a_gradient_op_gets_what_belongs_to_a_smaller_call_of_its_op(define):
+    op = define(lambda x: np.exp(x), lambda x, y, dy: dy * y + 0 * x)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(90, 100))), opsdk.Sample(rng.normal(size=(2, 3)))])
+    gradient = op.grad.opdef
+    (call,) = cut_calls(gradient, calls_of(gradient, None, 0), 0, 4096)
+    x, y, dy = call.inputs
+    assert x.shape == (22, 25)
+    np.testing.assert_array_equal(np.exp(x), y)
+    assert dy.shape == x.shape

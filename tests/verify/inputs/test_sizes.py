@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.verify.inputs.calls import Call
-from opsdk.verify.inputs.sizes import lengths_beyond, resized, resized_calls
+from opsdk.verify.inputs.sizes import cut, lengths_beyond, lengths_of, resized, resized_calls
 
 
 def op_of(names, **options):
@@ -82,3 +82,31 @@ def test_calls_of_different_forms_are_changed_each(rng):
 )
 def test_lengths_go_beyond_the_numbers_of_a_source_and_are_no_multiples_of_blocks(numbers, wanted):
     assert lengths_beyond(numbers) == wanted
+
+
+def test_the_longest_axes_of_a_large_call_are_halved_together_until_it_is_small(rng):
+    call = Call([rng.normal(size=(90, 7)), rng.normal(size=(90, 90)), rng.normal(size=7)], {})
+    assert shapes([cut(op_of("abc"), call, 1000, rng)]) == [((22, 7), (22, 22), (7,))]
+
+
+def splat(**more):
+    shape = opsdk.domain.shape
+    return op_of("abc", domain={"a": shape("N", 2), "b": shape("N", "N", 2)} | more)
+
+
+def test_named_lengths_change_together_and_fixed_ones_never(rng):
+    call = Call([rng.normal(size=(2, 2)), rng.normal(size=(2, 2, 2)), rng.normal(size=(4, 2))], {})
+    assert lengths_of(splat(), call) == {"N": 2, 4: 4}
+    made = resized(splat(), call, {"N": 5}, rng)
+    assert shapes([made]) == [((5, 2), (5, 5, 2), (4, 5))]  # of the third nothing is said: it has the length of N
+    assert str(made).endswith("lengths 5 for N")
+    told = splat(c=opsdk.domain.shape("M", 2))
+    assert {array for call in shapes(resized_calls(told, [call], (19,), rng)) for _, _, array in [call]} == {
+        (1, 2), (0, 2), (2, 2), (19, 2), (4, 2), (3, 2),
+    }  # fmt: skip
+
+
+def test_positions_stay_inside_of_an_axis_whose_length_has_a_name(rng):
+    call = Call([rng.normal(size=(5, 2)), np.array([0, 4])], {})
+    op = op_of("xi", domain={"x": opsdk.domain.shape("N", 2)})
+    assert resized(op, call, {"N": 3}, rng).inputs[1].tolist() == [0, 2]

@@ -195,3 +195,24 @@ def test_attributes_are_varied_without_an_optional_input_whose_default_values_ar
     report = verify(shifted)
     assert [finding.check for finding in report.findings] == ["vjp.x"]
     assert "None, shift=2) another shift" in report.findings[0].sample
+
+
+def test_where_a_domain_says_the_shapes_of_inputs_samples_have_them_and_no_call_is_refused(define):
+    shape = opsdk.domain.shape
+
+    def projected(x, w, *, k: int = 3):
+        return np.einsum("nk,km->nm", x, w)
+
+    def backward(x, w, dy):
+        return dy @ w.T, x.T @ dy
+
+    op = define(
+        projected, backward, domain={"x": shape("N", "k"), "w": shape("k", "M")},
+        infer=lambda x, w: opsdk.TensorSpec([x.shape[0], w.shape[1]], x.dtype),
+    )  # fmt: skip
+    report = verify(op)
+    assert report.verdict == "pass"
+    assert not [text for text in report.coverage.skipped if "refused" in text]
+    first, second = calls_of(op.opdef, None, 0)[:2]
+    assert [array.shape for array in first.inputs] == [(3, 3), (3, 5)]
+    assert [array.shape for array in second.inputs] == [(7, 3), (3, 4)]

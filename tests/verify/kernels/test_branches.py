@@ -193,3 +193,15 @@ def test_a_pattern_keeps_size_and_kind(name, dtype, size, rng):
         made = (ORDERS.get(name) or NUMBERS[name])(line)
     assert (made.shape, made.dtype.kind) == ((size,), "f")
     assert line.tobytes() == before.tobytes()
+
+
+def test_values_are_varied_at_the_first_two_samples_and_at_the_largest(define):
+    def forward(x):
+        made = x * 2
+        if x.size == 70 and (x == x[0]).all():
+            x[...] = 9
+        return made
+
+    op = define(forward)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=n), reason="") for n in (5, 6, 7, 70, 8)])
+    assert mutations(opsdk.verify(op)) == {"mutation.x"}

@@ -128,3 +128,19 @@ def test_calls_of_other_sizes_are_watched_too(watching, level):
     session = Session(doubling(GOOD).opdef, [Call([np.arange(1.0, 8)], {})], 0, 1500, level=level)
     check_elsewhere(session)
     assert ({inputs[0].size for inputs, _ in given} - {7} != set()) == (level == "thorough")
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_calls_that_are_too_large_to_be_watched_are_made_smaller_or_named(watching, monkeypatch, refuses):
+    monkeypatch.setattr(CffiC, "watches", lambda *_: ("bounds", "race"))
+    monkeypatch.setattr(CffiC, "watched_most", lambda *_: 50)
+    given = watching()
+    op = doubling(GOOD)
+    op.check(lambda x: "expected 100 elements" if refuses and x.size != 100 else None)
+    session = checked(op, np.arange(100.0))
+    assert {inputs[0].shape for inputs, _ in given} == ({(100,)} if refuses else {(100,), (50,)})
+    assert [text for text in session.skipped if "race" in text] == [
+        "t::f[cpu,*,c]: race not looked at by a watched run of 2 of 2 calls, of more than 50 elements, which no "
+        "smaller ones stand for; give a sample"
+    ][:refuses]
+    assert ("race" in session.lines["cpu,float64,c"].checks) != refuses
