@@ -12,12 +12,17 @@ from opsdk.define.schema.binding import name_of, parameters_among, read_paramete
 from opsdk.define.schema.scalars import OBJECT
 from opsdk.define.schema.schema import InputDecl, OpSchema, TensorDecl
 
-SPEC_SUFFIX = "_spec"
+_SPEC = "_spec"
 
 
 def spec_name(name: str) -> str:
     """Returns what the spec of an input is called among a gradient op's attributes."""
-    return f"{name}{SPEC_SUFFIX}"
+    return f"{name}{_SPEC}"
+
+
+def named_as(spec: str) -> str:
+    """Returns the input whose spec goes by a name."""
+    return spec.removesuffix(_SPEC)
 
 
 def checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ def op(
         nondifferentiable: names of inputs and outputs that carry no gradient; with the reason, as in
             `{"rstd": "saved for the backward"}`, those that have a derivative all the same.
         constant: names of inputs that carry no gradient although the op has a derivative in them, on purpose.
-        domain: per input, or int or float attribute, the values that `verify` tries and samples keep to: the least and
-            the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
+        domain: per input or residual, or int or float attribute, the values that `verify` tries and samples keep to:
+            the least and the greatest, None for no bound; of an input also what is in `opsdk.domain`, such as
             `opsdk.domain.symmetric`, or a function that gives the nearest values inside. `opsdk.domain.shape("N", 3)`
             is the shape of an input, to which every call is held.
         deterministic: the same inputs give the same bits. Where they do not, `verify` judges the gradient with the

@@ -19,7 +19,7 @@ from opsdk.define.op import REGISTRY, Op, deferred
 from opsdk.define.opdef import BUILTIN, GradRule, OpDef, derived, is_mask
 from opsdk.define.schema.attr_type import Range
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
-from opsdk.define.schema.scalars import GIVEN
+from opsdk.define.schema.scalars import GIVEN, OBJECT
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
 from opsdk.define.traits import Bounds, Traits, named_by
@@ -204,7 +204,7 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
 
     Args:
         schema: the op's signature.
-        given: a mapping from names of inputs and of int and float attributes to (least, greatest).
+        given: a mapping from names of inputs, residuals and int and float attributes to (least, greatest).
 
     Raises:
         DefinitionError: it is no mapping, names something else, or holds no such pair.
@@ -216,7 +216,8 @@ def _checked_domain(schema: OpSchema, given: Any) -> dict[str, Bounds]:
             'write domain={"x": (0.0, None)}'
         )
     numeric = [decl.name for decl in schema.attrs if decl.type.is_ordered]
-    known = (*schema.input_names, *numeric)
+    arrays = [decl.name for decl in schema.residuals if decl.kind != OBJECT]
+    known = (*schema.input_names, *arrays, *numeric)
     found: dict[str, Bounds] = {}
     for name, bounds in given.items():
         if name not in known:

@@ -11,8 +11,8 @@ from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
 from opsdk.define.backward import (
-    SPEC_SUFFIX,
     checked_parameters,
+    named_as,
     objects_of,
     readable,
     spec_name,
@@ -87,7 +87,7 @@ class GradientInfer:
         forward = self.forward[0]
         specs = [decl.name for decl in self.schema.attrs if decl.type.scalar == SPEC]
         names = [name for name in specs if name not in forward.attr_names]
-        return {name: forward.input_names.index(name.removesuffix(SPEC_SUFFIX)) for name in names}
+        return {name: forward.input_names.index(named_as(name)) for name in names}
 
     def _alike(self) -> frozenset[str]:
         if self.forward is None or self.schema is None:
@@ -122,7 +122,7 @@ class GradientInfer:
             ArityError: a list of cotangents has another length than that of its outputs, likewise.
         """
         at_hand = dict(zip(schema.input_names, specs, strict=True))
-        at_hand.update({name.removesuffix(SPEC_SUFFIX): attrs[name] for name, _ in self.asks if name in attrs})
+        at_hand.update({named_as(name): attrs[name] for name, _ in self.asks if name in attrs})
         if self.forward is not None:
             check_dtypes(self.forward[0], schema, at_hand)
             if not self.one_shape:  # where kernels are given inputs of one shape, cotangents are among them
@@ -255,8 +255,12 @@ def make_gradient(
 
 
 def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
-    """Returns what was declared of those inputs and attributes that a gradient op has too, with all that it names."""
-    known = {*schema.input_names, *schema.attr_names}
+    """Returns what was declared of those inputs and residuals that a gradient op has, with all that it names.
+
+    Of what is named its spec will do: lengths are in it.
+    """
+    specs = [named_as(decl.name) for decl in schema.attrs if decl.type.scalar == SPEC]
+    known = {*schema.input_names, *schema.attr_names, *specs}
     return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
 
 

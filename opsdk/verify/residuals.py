@@ -17,6 +17,7 @@ from opsdk.backends.call.arrays import with_mutated
 from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.verify.gradients import by_rule, carriers, draw_cotangents, launch_reference
 from opsdk.verify.inputs.calls import copies, each, flat, other, outputs_of
+from opsdk.verify.inputs.domains import wrongly_kept
 from opsdk.verify.kernels.agreement import measure, same_bits
 from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
@@ -43,6 +44,21 @@ def keeps_wrong(session: Session) -> list[Kernel]:
             told = f"no gradient is judged after kernel {kernel}, whose {names[name]} {name!r} is wrong"
             session.skipped[f"{opdef.name}: {told}"] = None
     return kept
+
+
+def check_kept(session: Session) -> None:
+    """Holds what the reference keeps for the backward to the op's domain; other kernels are compared with it."""
+    opdef = session.opdef
+    if not any(name in opdef.traits.domain for name in opdef.schema.residual_names):
+        return
+    for call in session.calls:
+        try:
+            wrong = wrongly_kept(opdef, call, launch_reference(opdef, call).residuals)
+        except Exception:  # told where kernels are run
+            continue
+        if wrong:
+            message = f"{opdef.subject}: expected {wrong}; correct what the forward keeps, or the domain"
+            session.reference(call).find("infer.domain", message)
 
 
 def check_residuals(session: Session) -> None:

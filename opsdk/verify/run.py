@@ -36,7 +36,7 @@ from opsdk.verify.kernels.unrefused import tell_unrefused
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
-from opsdk.verify.residuals import check_residuals, keeps_wrong
+from opsdk.verify.residuals import check_kept, check_residuals, keeps_wrong
 from opsdk.verify.session import Session
 from opsdk.verify.silent import check_silent
 
@@ -228,6 +228,7 @@ def _check_kernels(session: Session, *, is_last: bool) -> None:
             if is_right:
                 check_blocks(session)
                 check_coverage(session)
+    check_kept(session)
     session.drop_doubtful_calls()
 
 

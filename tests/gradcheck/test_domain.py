@@ -364,3 +364,27 @@ def test_a_domain_has_one_shape() -> None:
     assert (both & both).dims == both.dims
     with pytest.raises(gradcheck.UsageError, match=r"expected one shape of an input, got \(N, 2\) & \(2,\); leave"):
         both & domain.shape(2)
+
+
+def conics(values: Any) -> Any:
+    """Gives the nearest (a, b, c) of which [[a, b], [b, c]] has no eigenvalue below 0.001."""
+    sizes, vectors = np.linalg.eigh(values[..., [[0, 1], [1, 2]]])
+    moved = (vectors * np.maximum(sizes, 1e-3)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.where((sizes >= 1e-3).all(-1, keepdims=True), values, moved[..., [0, 0, 1], [0, 1, 1]])
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(1.0, "pass"), (0.9, "fail")])
+def test_at_the_end_of_a_set_a_right_gradient_is_right_and_values_that_were_outside_lie_inside(
+    share: float, verdict: str
+) -> None:
+    def forward(x: Any) -> Any:
+        return 2 * x[:, 0] + 3 * x[:, 1] + x[:, 2] ** 2
+
+    def vjp(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        (x,), (dy,) = inputs, cotangents
+        return (dy[:, None] * np.stack([0 * x[:, 0] + 2, 0 * x[:, 0] + 3 * share, 2 * x[:, 2]], axis=1),)
+
+    given = np.array([[0.7, 0.1, 0.5], [1.2, -0.4, 0.3], [0.4, 0.3, 1.1]])
+    report = gradcheck.check(forward, vjp, [given], domain=[domain.constraint(conics)])
+    assert report.verdict == verdict
+    assert not report.coverage.kinks

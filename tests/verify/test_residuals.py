@@ -1,9 +1,12 @@
 """What `verify` finds of residuals: each fault is planted in an op that solves a linear system."""
 
+import re
+
 import numpy as np
 import pytest
 
 import opsdk
+from opsdk.core.errors import InputValueError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -198,3 +201,64 @@ def test_no_backward_goes_by_positions_that_a_kernel_got_wrong():
     assert [(one.check, one.row) for one in report.findings] == [("value.at", "cpu,float64,numpy")]
     told = "t::most: no gradient is judged after kernel numpy (cpu, float64), whose residual 'at' is wrong"
     assert told in report.coverage.skipped
+
+
+GREATEST = "t::greatest(Tensor x) -> Tensor y, residuals (Tensor<int> at)"
+
+
+def greatest_rows(offset=0, *, domain=True):
+    """Returns an op that keeps where each row is greatest, off by an offset that its reference backward takes off."""
+
+    def forward(x):
+        at = x.argmax(axis=1)
+        return x.max(axis=1), at + offset
+
+    def backward(x_spec, at, dy):
+        dx = np.zeros(x_spec.shape, x_spec.dtype)
+        dx[np.arange(len(at)), at - offset] = dy
+        return dx
+
+    def backward_numba(x_spec, at, dy, dx):
+        dx[:] = 0
+        for i in range(dy.size):
+            dx[i, at[i] - offset] = dy[i]
+
+    declared = {"at": opsdk.domain.positions(of="x", axis=1) & opsdk.domain.shape("N")} if domain else {}
+    op = opsdk.op(GREATEST, replace=True, domain=declared)(forward)
+    op.infer(lambda x: (opsdk.TensorSpec(x.shape[:1], x.dtype), opsdk.TensorSpec(x.shape[:1], "int64")))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(4, 3)))])
+    grad = op.backward(backward)
+    grad.kernel("cpu", backward_numba, language="numba")
+    return op
+
+
+def test_a_residual_outside_of_what_the_domain_says_is_found_and_no_compiled_backward_goes_by_it():
+    (finding,) = opsdk.verify(greatest_rows(offset=3)).findings
+    assert (finding.check, finding.op) == ("infer.domain", "t::greatest")
+    assert re.match(
+        r"op 't::greatest': expected residual 'at' to be positions along axis 1 of 'x' and of shape \(N,\) as domain= "
+        r"says, got \d at \[\d\], where \d would be right; correct what the forward keeps, or the domain",
+        finding.message,
+    )
+
+
+def test_it_warns_where_a_gradient_op_takes_positions_that_its_reference_refuses():
+    op = greatest_rows()
+    report = opsdk.verify(op)
+    assert report.verdict == "pass"
+    assert report.coverage.warnings == (
+        "t::greatest_grad: a position in 'at' outside of 'x' is refused by the reference, and by nothing before its "
+        "numba kernel runs, which may read beyond its arrays; refuse it in @greatest_grad.check",
+    )
+    op.grad.check(lambda at, x_spec: None if (at < x_spec.shape[1]).all() else f"at expected below 3, got {at.max()}")
+    assert opsdk.verify(op).coverage.warnings == ()
+    spec, at = opsdk.TensorSpec((2, 3), "float64"), np.array([0, 7])
+    with pytest.raises(InputValueError, match="op 't::greatest_grad': at expected below 3, got 7"):
+        op.grad(at, np.ones(2), x_spec=spec)
+    assert opsdk.verify(greatest_rows(domain=False)).coverage.warnings == ()
+
+
+def test_a_gradient_op_is_held_to_the_shape_of_a_residual():
+    grad, spec = greatest_rows().grad, opsdk.TensorSpec((2, 3), "float64")
+    with pytest.raises(ShapeError, match=r"op 't::greatest_grad': input 'at' expected shape \(N,\), got \(2, 1\)"):
+        grad(np.zeros((2, 1), int), np.ones(2), x_spec=spec)

@@ -14,7 +14,8 @@ from gradcheck.model.constraint import Domain, read_one
 from gradcheck.model.dims import Known, mismatch
 from gradcheck.model.dtypes import as_float64, is_continuous, name_number
 from opsdk.core.nested import named
-from opsdk.core.spec import shape_text
+from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.define.backward import named_as
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, each, flat
 
@@ -35,8 +36,17 @@ def ruled(opdef: OpDef) -> list[int]:
 
 def beside(opdef: OpDef, inputs: Values, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what rules may name: inputs and attributes, by name."""
+    return _named(opdef, opdef.schema.input_names, inputs, attrs)
+
+
+def _named(opdef: OpDef, names: Sequence[str], inputs: Values, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns values by name; of what a gradient op has the spec alone, an array of that shape stands for it."""
     defaults = {decl.name: decl.default for decl in opdef.schema.attrs}
-    return {**defaults, **attrs, **dict(zip(opdef.schema.input_names, inputs, strict=True))}
+    specs = {named_as(name): value for name, value in attrs.items() if isinstance(value, TensorSpec)}
+    shaped = {
+        name: np.broadcast_to(np.zeros((), spec.dtype), [n or 0 for n in spec.shape]) for name, spec in specs.items()
+    }
+    return {**defaults, **attrs, **shaped, **dict(zip(names, inputs, strict=True))}
 
 
 def known_lengths(opdef: OpDef, attrs: Mapping[str, Any]) -> Known:
@@ -79,20 +89,28 @@ def _held(where: Domain, array: np.ndarray, around: Mapping[str, Any]) -> np.nda
     return made
 
 
-def broken(opdef: OpDef, call: Call) -> str:
-    """Returns which input of a call lies outside its domain, and where; nothing if none does."""
-    names = opdef.schema.input_names
+def broken(opdef: OpDef, call: Call, kept: Mapping[str, Any] = {}) -> str:
+    """Returns which input of a call lies outside its domain, and where; nothing if none does.
+
+    Args:
+        opdef: the op.
+        call: one of it.
+        kept: residuals of the call, by name, which are looked at too (any: arrays, and objects).
+    """
+    every = {**dict(zip(opdef.schema.input_names, call.inputs, strict=True)), **kept}
     shapes = {
         one: (opdef.shapes[name], array.shape)
-        for name, value in zip(names, call.inputs, strict=True)
+        for name, value in every.items()
         for one, array in (named(name, value) if name in opdef.shapes else ())
     }
     other = mismatch([(one, dims, shape) for one, (dims, shape) in shapes.items()], known_lengths(opdef, call.attrs))
     if other is not None:
-        return f"input {other[0]!r} of shape {other[1]} as domain= says, got {shape_text(shapes[other[0]][1])}"
-    for name, value in zip(names, call.inputs, strict=True):
+        role = "residual" if other[0] in kept else "input"
+        return f"{role} {other[0]!r} of shape {other[1]} as domain= says, got {shape_text(shapes[other[0]][1])}"
+    for name, value in every.items():
         if name not in opdef.traits.domain:
             continue
+        role = "residual" if name in kept else "input"
         where = domain_of(opdef, name)
         for array in flat([value]):
             if not (where.rules or is_continuous(array.dtype)):
@@ -100,18 +118,30 @@ def broken(opdef: OpDef, call: Call) -> str:
             try:
                 found = where.broken(array, beside(opdef, call.inputs, call.attrs))
             except Exception as error:
-                return f"input {name!r} to be {where.name} as domain= says, {error}"
+                return f"{role} {name!r} to be {where.name} as domain= says, {error}"
             if found is not None:
                 number, there = found
                 index, part = name_number(number, array.dtype)
                 right = f", where {there:.6g} would be right" if where.rules else ""
                 got = f"{array[index]:.6g} at {list(index)}{part}{right}"
-                return f"input {name!r} to be {where.name} as domain= says, got {got}"
+                return f"{role} {name!r} to be {where.name} as domain= says, got {got}"
     return ""
+
+
+def wrongly_kept(opdef: OpDef, call: Call, residuals: Sequence[Any]) -> str:
+    """Returns which residual of a call lies outside its domain, and where; nothing if none does.
+
+    Args:
+        opdef: the op.
+        call: one of it.
+        residuals: what it kept, one entry for each (any: arrays, and objects).
+    """
+    kept = dict(zip(opdef.schema.residual_names, residuals, strict=True))
+    declared = {name: value for name, value in kept.items() if name in opdef.traits.domain}
+    return broken(opdef, call, declared) if declared else ""
 
 
 def bound(opdef: OpDef, names: Sequence[str], inputs: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> list[Domain]:
     """Returns the domains of flat inputs, by names that begin with those of the op, with what rules name at hand."""
-    defaults = {decl.name: decl.default for decl in opdef.schema.attrs}
-    values = {**defaults, **attrs, **dict(zip(names, inputs, strict=True))}
+    values = _named(opdef, names, inputs, attrs)
     return [domain_of(opdef, name.partition("[")[0]).holding(values) for name in names]

@@ -22,7 +22,7 @@ from opsdk.define.sample import Sample
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.attributes import draws, needed
 from opsdk.verify.inputs.calls import Call, flat, is_inexact
-from opsdk.verify.inputs.domains import broken
+from opsdk.verify.inputs.domains import broken, wrongly_kept
 from opsdk.verify.inputs.stock import default_calls, pierced
 from opsdk.verify.kernels.launch import launch
 
@@ -173,6 +173,8 @@ def derive(forward: OpDef, calls: Iterable[Call], rng: np.random.Generator) -> I
         try:
             outputs = launch(forward, forward.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # the forward's own report says so
+            continue
+        if wrongly_kept(forward, call, outputs.residuals):  # which a compiled backward may go by
             continue
         if any(map(is_inexact, carried(forward, outputs))):
             yield gradient_call(forward, call, outputs, draw_cotangents(forward, outputs, rng))

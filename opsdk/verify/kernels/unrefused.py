@@ -19,7 +19,7 @@ from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, copies
-from opsdk.verify.inputs.domains import domain_of, ruled
+from opsdk.verify.inputs.domains import beside, domain_of, ruled
 from opsdk.verify.inputs.refusable import shortened
 from opsdk.verify.inputs.sizes import bases
 from opsdk.verify.kernels.launch import results
@@ -31,10 +31,11 @@ def tell_unrefused(session: Session) -> None:
 
     That is tried: the reference raises, while infer rule and check, which are asked before, say nothing. Of inputs that
     hold positions, as `domain=` says, one outside is tried, and of every array axes that are shorter than they were.
+    Of a gradient op, which opsdk calls with what belongs together, only residuals that hold positions are.
     """
     opdef = session.opdef
     kernels = [opdef.kernels.loaded(kernel) for kernel in opdef.kernels if _is_unchecked(kernel)]
-    if not kernels or opdef.gradient_of is not None:
+    if not kernels:
         return
     told: set[str] = set()  # one shape of each input is enough
     with warnings.catch_warnings():
@@ -45,7 +46,7 @@ def tell_unrefused(session: Session) -> None:
                     f"{opdef.name}: a position in {name!r} outside of {other!r} is {_nowhere(kernels)}, which may read "
                     f"beyond its arrays; refuse it in @{opdef.schema.name}.check"
                 )
-        for name, shapes, call in _shortened(session):
+        for name, shapes, call in _shortened(session) if opdef.gradient_of is None else ():
             said = "" if name in told or _is_refused(opdef, call) else _harm(opdef.whole, kernels, call)
             if said:
                 told.add(name)
@@ -126,9 +127,10 @@ def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:
     """Yields for each input that holds positions a call with positions outside, and of which input they are."""
     opdef, names = session.opdef, session.opdef.schema.input_names
     for i in ruled(opdef):
-        others = [other for other in domain_of(opdef, names[i]).of if other in names]
-        for call in session.calls if others else ():
-            value, other = call.inputs[i], call.inputs[names.index(others[0])]
+        others = domain_of(opdef, names[i]).of
+        is_asked = bool(others) and (opdef.gradient_of is None or names[i] in opdef.reads)
+        for call in session.calls if is_asked else ():
+            value, other = call.inputs[i], beside(opdef, call.inputs, call.attrs)[others[0]]
             if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size and hasattr(other, "shape"):
                 beyond = np.full_like(value, min(other.size + 1, np.iinfo(value.dtype).max))
                 yield names[i], others[0], replace(call, inputs=[*call.inputs[:i], beyond, *call.inputs[i + 1 :]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gradcheck.errors import UsageError
-from gradcheck.model.constraint import Domain, Rule
-from gradcheck.model.tangents import tangents_of
+from gradcheck.model.constraint import Domain, Rule, constraint
+from gradcheck.model.tangents import is_at_end, tangents_of
 
 
 def directions(rule: Rule, values: Any, direction: Any, beside: Any = None, dtype: str = "float64") -> Any:
@@ -70,3 +70,20 @@ def test_too_many_numbers_ask_for_a_tangent_that_is_given() -> None:
     )
     with pytest.raises(UsageError, match=said):
         directions(UNIT, np.ones(1001), np.ones(1001))
+
+
+def test_a_set_ends_where_its_projection_moves_on_one_side_alone_and_there_no_direction_is_left_out() -> None:
+    where = constraint(lambda values: np.maximum(values, 0.5))
+    inside, end = np.array([0.75, 2.0, 1.0]), np.array([0.5, 2.0, 1.0])
+    assert [is_at_end(where, values, values) for values in (inside, end)] == [False, True]
+    assert tangents_of(where, inside, inside) is None
+    assert tangents_of(where, end, end) is None
+
+
+def test_a_curved_set_ends_nowhere() -> None:
+    circle = constraint(lambda values: values / np.linalg.norm(values))
+    point = np.array([0.6, 0.8])
+    assert not is_at_end(circle, point, point)
+    found = tangents_of(circle, point, point)
+    assert found is not None
+    np.testing.assert_allclose(found.project(np.array([1.0, 0.0])), [0.64, -0.48], atol=1e-8)
