@@ -244,18 +244,18 @@ def test_a_residual_outside_of_what_the_domain_says_is_found_and_no_compiled_bac
 
 def test_it_warns_where_a_gradient_op_takes_positions_that_its_reference_refuses():
     op = greatest_rows()
-    report = opsdk.verify(op)
+    report = opsdk.verify(op, level="quick")
     assert report.verdict == "pass"
     assert report.coverage.warnings == (
         "t::greatest_grad: a position in 'at' outside of 'x' is refused by the reference, and by nothing before its "
         "numba kernel runs, which may read beyond its arrays; refuse it in @greatest_grad.check",
     )
     op.grad.check(lambda at, x_spec: None if (at < x_spec.shape[1]).all() else f"at expected below 3, got {at.max()}")
-    assert opsdk.verify(op).coverage.warnings == ()
+    assert opsdk.verify(op, level="quick").coverage.warnings == ()
     spec, at = opsdk.TensorSpec((2, 3), "float64"), np.array([0, 7])
     with pytest.raises(InputValueError, match="op 't::greatest_grad': at expected below 3, got 7"):
         op.grad(at, np.ones(2), x_spec=spec)
-    assert opsdk.verify(greatest_rows(domain=False)).coverage.warnings == ()
+    assert opsdk.verify(greatest_rows(domain=False), level="quick").coverage.warnings == ()
 
 
 def test_a_gradient_op_is_held_to_the_shape_of_a_residual():

@@ -51,7 +51,7 @@ def tell_unrefused(session: Session) -> None:
             if said:
                 told.add(name)
                 where = f"@{opdef.schema.name}.infer or @{opdef.schema.name}.check"
-                session.warn(f"{opdef.name}: {shapes} is {said}; refuse it in {where}")
+                session.warn(f"{opdef.name}: {shapes} is {said}; say shapes in domain=, or refuse it in {where}")
 
 
 def _is_unchecked(kernel: Kernel) -> bool:

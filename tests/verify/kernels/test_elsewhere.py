@@ -1,5 +1,7 @@
 """Kernels that are right at every sample of their author's, and wrong at other sizes or values, are found."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -205,6 +207,28 @@ def test_right_kernels_pass_and_what_the_reference_refuses_is_counted(define):
     report = opsdk.verify(rows_of(define, forward, kernel))
     assert report.verdict == "pass", str(report)
     assert "planted::f: the reference refused 2 of 18 calls of other sizes and values" in report.coverage.skipped
+
+
+def test_where_most_sizes_are_refused_it_says_how_to_tell_which_belong_together(define):
+    def forward(x):
+        if x.shape[1] != 3:
+            raise ValueError("expected points of three numbers")
+        return x * 2
+
+    def kernel(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] * 2
+
+    sample = [opsdk.Sample(np.ones((4, 3)))]
+    op = rows_of(define, forward, kernel)
+    (told,) = opsdk.verify(op, samples=sample).coverage.skipped
+    assert re.fullmatch(
+        r"planted::f: the reference refused \d+ of \d+ calls of other sizes and values; say shapes in domain=, as "
+        r"opsdk\.domain\.shape does",
+        told,
+    )
+    op = rows_of(define, forward, kernel, domain={"x": opsdk.domain.shape("N", 3)})
+    assert opsdk.verify(op, samples=sample).coverage.skipped == ()
 
 
 def test_right_kernels_of_all_orders_pass(define):

@@ -64,8 +64,8 @@ def scaled(k, w):
     return k * w
 
 
-def gain(forward=scaled):
-    op = opsdk.op(GAIN, infer=opsdk.infer.like("k"))(forward)
+def gain(forward=scaled, **options):
+    op = opsdk.op(GAIN, infer=opsdk.infer.like("k"), **options)(forward)
     op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(4, 3)), rng.normal(size=3), reason="rows")])
     return op
 
@@ -101,7 +101,7 @@ def test_it_warns_of_an_input_that_is_too_short_and_that_nothing_refuses_before_
     op.kernel("cpu", gain_loop, language="numba")
     assert shapes_told(op) == [
         "t::gain: 'w' of (2,) beside 'k' of (4, 3) is refused by the reference, and by nothing before its numba kernel "
-        "runs, which reads beyond its arrays; refuse it in @gain.infer or @gain.check"
+        "runs, which reads beyond its arrays; say shapes in domain=, or refuse it in @gain.infer or @gain.check"
     ]
 
 
@@ -110,9 +110,9 @@ def test_of_a_kernel_in_c_nobody_knows_what_it_reads_there():
     op.kernel("cpu", language="c", dtype="float64", source=GAIN_C)
     assert shapes_told(op) == [
         "t::gain: 'k' of (4, 2) beside 'w' of (3,) is refused by the reference, and by nothing before its c kernel "
-        "runs, which may read beyond its arrays; refuse it in @gain.infer or @gain.check",
+        "runs, which may read beyond its arrays; say shapes in domain=, or refuse it in @gain.infer or @gain.check",
         "t::gain: 'w' of (2,) beside 'k' of (4, 3) is refused by the reference, and by nothing before its c kernel "
-        "runs, which may read beyond its arrays; refuse it in @gain.infer or @gain.check",
+        "runs, which may read beyond its arrays; say shapes in domain=, or refuse it in @gain.infer or @gain.check",
     ]
 
 
@@ -122,13 +122,16 @@ def test_it_warns_where_the_reference_broadcasts_what_a_kernel_reads_beyond():
     op.kernel("cpu", gain_loop, language="numba")
     assert shapes_told(op) == [
         "t::gain: 'w' of (1,) beside 'k' of (4, 3) is taken by the reference, while its numba kernel reads beyond its "
-        "arrays; refuse it in @gain.infer or @gain.check"
+        "arrays; say shapes in domain=, or refuse it in @gain.infer or @gain.check"
     ]
 
 
-@pytest.mark.parametrize("form", ["an infer rule", "a check", "a kernel that refuses", "a kernel that stays inside"])
+@pytest.mark.parametrize(
+    "form", ["an infer rule", "a check", "a domain", "a kernel that refuses", "a kernel that stays inside"]
+)
 def test_it_says_nothing_of_shapes_that_do_no_harm(form):
-    op = gain()
+    shape = opsdk.domain.shape
+    op = gain(domain={"k": shape("N", "M"), "w": shape("M")} if form == "a domain" else {})
     kernels = {"a kernel that refuses": gain_asking, "a kernel that stays inside": gain_by_one}
     op.kernel("cpu", kernels.get(form, gain_loop), language="numba")
     if form == "an infer rule":
