@@ -202,20 +202,14 @@ def make_gradient(
     unread = unread_inputs(forward, parameters)
     read = [may_read[parameter] for parameter in parameters if parameter in may_read]
     inputs = tuple(decl for _, decl in read)
-    # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
     kept = [decl for decl in schema.residuals if decl.name in parameters]
     objects = tuple((name, source) for name, source in objects_of(schema).items() if name in parameters)
-    attrs = [parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK]
-    attrs = [attr for attr in attrs if attr not in dict(objects)]
-    specs = [name for name in parameters if name in specs_of(schema)]
+    attrs = [name for name in parameters if name in schema.attr_names and name not in (MASK, *dict(objects))]
     gradient_schema = OpSchema(
         namespace=schema.namespace,
         name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
-        attrs=tuple(schema.attr(attr) for attr in attrs)
-        + tuple(AttrDecl(name, AttrType(OBJECT)) for name, _ in objects)
-        + tuple(AttrDecl(name, AttrType(SPEC)) for name in specs)
-        + ((AttrDecl(MASK, AttrType.of("bool[]"), ()),) if MASK in parameters else ()),
+        attrs=(*[schema.attr(attr) for attr in attrs], *_given(schema, parameters)),
         outputs=_outputs([every[i] for i in wrt], {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
@@ -252,6 +246,16 @@ def make_gradient(
         objects=objects,
         unread=tuple(unread),
     )
+
+
+def _given(schema: OpSchema, parameters: Sequence[str]) -> list[AttrDecl]:
+    """Returns the attributes of a gradient op that runtimes give it: objects, specs and a mask.
+
+    A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
+    """
+    made = [AttrDecl(name, AttrType(OBJECT)) for name in objects_of(schema) if name in parameters]
+    made += [AttrDecl(name, AttrType(SPEC)) for name in parameters if name in specs_of(schema)]
+    return [*made, AttrDecl(MASK, AttrType.of("bool[]"), ())] if MASK in parameters else made
 
 
 def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
