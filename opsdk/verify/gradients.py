@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from opsdk.autograd.functional import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import Application
@@ -90,12 +91,18 @@ def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values,
     attrs.update({name: call.attrs[name] for name, _ in getattr(rule.op.opdef.infer, "asks", ()) if name in call.attrs})
     inputs = application.op_inputs(saved, lambda position, number: _absent(opdef, call, position))
 
+    made = replace(call, inputs=inputs, attrs=attrs, remade=None)
+
     def in_dtype(dtype: np.dtype[Any]) -> Call:  # of residuals there is none but that of a call in the dtype
+        own = made.float_dtype
+        is_finer = own is not None and is_float(np.empty(0, dtype)) and resolution(dtype) < resolution(own)
+        if is_finer and not rule.objects:
+            return made.cast(dtype)  # but numbers that a kernel was given are the same in more digits
         there = call.cast(dtype)
         entering = there.cast_values(cotangents, dtype)
         return gradient_call(opdef, there, launch_reference(opdef, there), entering, mask)
 
-    return replace(call, inputs=inputs, attrs=attrs, remade=in_dtype if rule.op.opdef.reads else None)
+    return replace(made, remade=in_dtype if rule.op.opdef.reads else None)
 
 
 def _absent(opdef: OpDef, call: Call, position: int) -> np.ndarray | None:
