@@ -116,6 +116,16 @@ def batch_norm_grad(x, weight, mean, rstd, dy, dmean, drstd, training):
     return tuple(made.astype(dtype) for made in (dx, projected * rstd, dbias))
 
 
+@batch_norm_grad.check
+def batch_norm_grad_check(x, weight, mean, rstd, dy, dmean, drstd):
+    if x.ndim < 2 or dy.shape != x.shape:
+        return f"dy expected the shape of x, (batch, channels, …), got {dy.shape} and {x.shape}"
+    for name, values in {"weight": weight, "mean": mean, "rstd": rstd, "dmean": dmean, "drstd": drstd}.items():
+        if values.shape != x.shape[1:2]:
+            return f"{name} expected one element for each channel of x {x.shape}, got {values.shape}"
+    return None
+
+
 @batch_norm_grad.backward(composite=True)
 def batch_norm_grad_grad(x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias, training):
     given = x, weight, mean, rstd, dy, drstd, ddx, ddweight, ddbias

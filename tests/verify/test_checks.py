@@ -25,3 +25,10 @@ def test_every_kind_of_finding_stands_in_the_table_of_checks():
     rows = page.partition("## What `verify` judges")[2].partition("##")[0].split("\n|")
     listed = {name for row in rows for name in re.findall("`([a-z0-9]+)`", row.partition("|")[0])}
     assert set(CHECKS) | set(WATCHED) | set(FOLLOWING) <= listed
+
+
+def test_every_note_that_fails_strict_has_its_line():
+    page = (REPOSITORY / "docs" / "proof.md").read_text(encoding="utf-8")
+    files = (REPOSITORY / "opsdk" / "verify").rglob("*.py")
+    told = sum(len(re.findall(r"\.warn\(", file.read_text(encoding="utf-8"))) for file in files)
+    assert page.count("\n| a note: ") == told == 7

@@ -18,9 +18,10 @@ from opsdk.backends.call.one_shape import one_shape
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Call, copies
+from opsdk.verify.inputs.calls import Call, copies, flat, is_inexact
 from opsdk.verify.inputs.domains import beside, domain_of, ruled
 from opsdk.verify.inputs.refusable import shortened
+from opsdk.verify.inputs.sampling import forward_of
 from opsdk.verify.inputs.sizes import bases
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.session import Session
@@ -31,7 +32,7 @@ def tell_unrefused(session: Session) -> None:
 
     That is tried: the reference raises, while infer rule and check, which are asked before, say nothing. Of inputs that
     hold positions, as `domain=` says, one outside is tried, and of every array axes that are shorter than they were.
-    Of a gradient op, which opsdk calls with what belongs together, only residuals that hold positions are.
+    A gradient op, which opsdk calls with what belongs together, may be called by hand as well.
     """
     opdef = session.opdef
     kernels = [opdef.kernels.loaded(kernel) for kernel in opdef.kernels if _is_unchecked(kernel)]
@@ -42,11 +43,12 @@ def tell_unrefused(session: Session) -> None:
         warnings.simplefilter("ignore")  # what NumPy says of such calls is not asked
         for name, other, call in _outside(session):
             if not _is_refused(opdef, call) and not _is_taken(opdef, call):
+                outside = f"outside of {other!r}" if other else "far outside"
                 session.warn(
-                    f"{opdef.name}: a position in {name!r} outside of {other!r} is {_nowhere(kernels)}, which may read "
+                    f"{opdef.name}: a position in {name!r} {outside} is {_nowhere(kernels)}, which may read "
                     f"beyond its arrays; refuse it in @{opdef.schema.name}.check"
                 )
-        for name, shapes, call in _shortened(session) if opdef.gradient_of is None else ():
+        for name, shapes, call in _shortened(session):
             said = "" if name in told or _is_refused(opdef, call) else _harm(opdef.whole, kernels, call)
             if said:
                 told.add(name)
@@ -117,21 +119,34 @@ def _shortened(session: Session) -> Iterator[tuple[str, str, Call]]:
 
     What positions point into is left out: it is the position that has to be refused there.
     """
-    opdef, names = session.opdef, session.opdef.schema.input_names
-    pointed = {other for i in ruled(opdef) for other in domain_of(opdef, names[i]).of}
+    opdef = session.opdef
+    pointed = {other for _, other in _positions(opdef)}
     for call in bases(session.calls):
         yield from (found for found in shortened(opdef, call) if found[0] not in pointed)
 
 
 def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:
-    """Yields for each input that holds positions a call with positions outside, and of which input they are."""
+    """Yields for each input that holds positions a call with positions outside, and of which input they are.
+
+    In a gradient op these are what holds them in its op, and whole numbers that its op gives.
+    """
     opdef, names = session.opdef, session.opdef.schema.input_names
-    for i in ruled(opdef):
-        others = domain_of(opdef, names[i]).of
-        is_asked = bool(others) and (opdef.gradient_of is None or names[i] in opdef.reads)
-        for call in session.calls if is_asked else ():
-            value, other = call.inputs[i], beside(opdef, call.inputs, call.attrs)[others[0]]
-            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size and hasattr(other, "shape"):
-                beyond = np.full_like(value, min(other.size + 1, np.iinfo(value.dtype).max))
-                yield names[i], others[0], replace(call, inputs=[*call.inputs[:i], beyond, *call.inputs[i + 1 :]])
+    for name, other in _positions(opdef):
+        i = names.index(name)
+        for call in session.calls:
+            value, pointed = call.inputs[i], beside(opdef, call.inputs, call.attrs).get(other)
+            size = max([a.size for a in flat(call.inputs) if is_inexact(a)], default=0)
+            size = getattr(pointed, "size", size)
+            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size:
+                beyond = np.full_like(value, min(size + 1, np.iinfo(value.dtype).max))
+                yield name, other, replace(call, inputs=[*call.inputs[:i], beyond, *call.inputs[i + 1 :]])
                 break
+
+
+def _positions(opdef: OpDef) -> Iterator[tuple[str, str]]:
+    """Yields the names of inputs that hold positions, and of the input that they point into, where that is known."""
+    names, forward = opdef.schema.input_names, forward_of(opdef)
+    for name in (names[i] for i in ruled(opdef)):
+        yield from ((name, other) for other in domain_of(opdef, name).of[:1])
+    if forward is not None:
+        yield from ((name, "") for name in forward.schema.output_names if name in names)

@@ -173,3 +173,18 @@ def test_where_the_statistics_are_kept_a_gradient_says_nothing_of_x(rng):
     batch_norm(given, *map(opsdk.to_tensor, (weight, bias, mean, var)), training=False, eps=1e-3)[0].sum().backward()
     wanted = np.broadcast_to((weight / np.sqrt(var + 1e-3))[:, None], x.shape)
     np.testing.assert_allclose(given.grad.numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("position", "shape", "message"),
+    [
+        (4, (2, 2, 4), r"dy expected the shape of x, \(batch, channels, …\), got \(2, 2, 4\) and \(2, 3, 4\)"),
+        (1, (2,), r"weight expected one element for each channel of x \(2, 3, 4\), got \(2,\)"),
+        (6, (4,), r"drstd expected one element for each channel of x \(2, 3, 4\), got \(4,\)"),
+    ],
+)
+def test_a_gradient_called_by_hand_refuses_what_its_kernel_would_read_beyond(position, shape, message):
+    given = [np.ones((2, 3, 4)), np.ones(3), np.ones(3), np.ones(3), np.ones((2, 3, 4)), np.ones(3), np.ones(3)]
+    given[position] = np.ones(shape)
+    with pytest.raises(ValueError, match=message):
+        batch_norm.grad(*given, training=True)

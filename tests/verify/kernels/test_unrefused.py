@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import opsdk
+from opsdk.verify.inputs.sampling import calls_of
+from opsdk.verify.kernels.unrefused import tell_unrefused
+from opsdk.verify.session import Session
 
 TAKE = "t::take(Tensor x, Tensor<int> index) -> Tensor y"
 
@@ -139,3 +142,60 @@ def test_it_says_nothing_of_shapes_that_do_no_harm(form):
     if form == "a check":
         op.check(lambda k, w: None if w.shape == k.shape[-1:] else f"w expected {k.shape[-1:]}, got {w.shape}")
     assert shapes_told(op) == []
+
+
+def of_gradient(op):
+    """What is told of the gradient op of an op, whose kernels are never compiled here."""
+    session = Session(op.grad.opdef, calls_of(op.grad.opdef, None, 0), 0, 400)
+    tell_unrefused(session)
+    return list(session.warnings)
+
+
+def test_a_gradient_op_is_asked_for_positions_too_those_that_its_op_gives_as_well():
+    op = opsdk.op("t::least(Tensor x, Tensor<int> index) -> (Tensor y, Tensor at)", nondifferentiable=["at"])(
+        lambda x, index: (x[index], np.array([x.argmin()]))
+    )
+    op.infer(lambda x, index: (opsdk.TensorSpec(index.shape, x.dtype), opsdk.TensorSpec((1,), "int64")))
+    op.samples(lambda rng: [opsdk.Sample(rng.random(5), np.array([4, 0]), reason="plain")])
+
+    @op.backward
+    def least_grad(x, index, at, dy):
+        dx = np.zeros_like(x)
+        np.add.at(dx, index, dy)
+        return dx + 0 * x[at]
+
+    @op.grad.kernel("cpu", language="numba")
+    def least_grad_numba(x, index, at, dy, dx):
+        dx[index[0]] = dy[0]
+
+    assert of_gradient(op)[0] == (
+        "t::least_grad: a position in 'at' far outside is refused by the reference, and by nothing before its numba "
+        "kernel runs, which may read beyond its arrays; refuse it in @least_grad.check"
+    )
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_it_warns_of_cotangents_that_nothing_held_to_the_outputs_since_the_rule_asks_what_the_backward_does_not_read(
+    is_read,
+):
+    def infer(x, w):
+        if w.shape != x.shape[1:]:
+            raise ValueError("w expected one element for each column")
+        return opsdk.TensorSpec(x.shape[:1], x.dtype)
+
+    weighed = opsdk.op("t::weighed(Tensor x, Tensor w) -> Tensor y", infer=infer, nondifferentiable=["w"])
+    op = weighed(lambda x, w: x @ w)
+    op.samples(lambda rng: [opsdk.Sample(rng.random((3, 5)), rng.random(5), reason="plain")])
+    if is_read:
+        op.backward(lambda x, w, dy: dy[:, None] * w, name="weighed_grad")
+    else:
+        op.backward(lambda x, dy: dy[:, None] + 0 * x, name="weighed_grad")
+
+    def loop(x, dy, dx):
+        for i in range(x.shape[0]):
+            dx[i] = dy[i]
+
+    op.grad.kernel("cpu", loop, language="numba")
+    told = of_gradient(op)
+    assert bool(told) != is_read
+    assert is_read or told[0].startswith("t::weighed_grad: 'dy' of (2,) beside 'x' of (3, 5) is refused by the ref")
