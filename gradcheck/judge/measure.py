@@ -85,14 +85,14 @@ def _compare(outcome: Outcome, columns: Columns) -> Comparison:
     status, kink = np.full(count, int(Status.RIGHT), dtype=np.int64), np.zeros(count, dtype=np.bool_)
     kink[entry.owner[entry.kind == Kind.KINK]] = True
     made = Comparison(columns.elements, analytic, low, high, bar, allowance, floor, shared, status, kink)
-    _decide(made, element.resolvable, peak)
+    decide(made, element.resolvable, peak)
     _mark_stairs(made, entry)
     _mark_lost(status, entry, analytic, np.any(weights != 0, axis=0))
     status[~np.isfinite(outcome.point.values(outcome.k).ravel()[columns.elements])] = Status.UNDEFINED
     return made
 
 
-def _decide(made: Comparison, resolvable: FloatArray, peak: FloatArray) -> None:
+def decide(made: Comparison, resolvable: FloatArray, peak: FloatArray) -> None:
     """Calls an element wrong if any cotangent shows it beyond doubt, unsure if the bars leave room for real faults.
 
     A gradient of zero is right where the measured one is zero as exactly as the arithmetic can tell. `peak` is the

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcheck.judge.complex_step import sharpen
 from gradcheck.judge.far_below import judge_far_below
+from gradcheck.judge.fitted import fit
 from gradcheck.judge.measure import measure, measure_at_other_scales
 from gradcheck.judge.outcome import Gradients, Outcome, Step
 from gradcheck.judge.second_look import accept_edges, accept_ties, withdraw_degenerate, withdraw_rounding
@@ -25,6 +26,7 @@ from gradcheck.numeric.tolerance import FLOOR, VARIED_FLOOR, Tolerance
 STEPS: Mapping[str, Step] = {
     "measure": measure,
     "other scales": measure_at_other_scales,
+    "fitted": fit,
     "far below": judge_far_below,
     "complex step": sharpen,
     "edges": accept_edges,

@@ -24,6 +24,9 @@ _OWN_SHARE = 1e-9
 # thousandth of what is conceded in any case. Right pairs of the bank pass with a tenth of it.
 _PEAK_SHARE = 1e-3
 _PEAK_UNITS = 256.0
+# Of float16 that would be a quarter, which says nothing: there it is what a few operations leave.
+_MOST_CANCELLED = 2.0**-7
+_FEW_UNITS = 8.0
 # A product on the way to a value below this may have been less than the least float64, and lost.
 UNDERFLOW = 2.0**-1000
 # Error bars are near one standard deviation where noise dominates, and far above the error where it does not.
@@ -71,12 +74,16 @@ class Tolerance(Table):
             peak: the largest of them that enter any element; broadcasts to (C, E).
         """
         relative = max(self.floor, UNITS * self.eps) * np.abs(numeric)
-        cancelled = max(_OWN_SHARE, self.floor, _PEAK_UNITS * self.eps) * own + self.shared(peak)
+        cancelled = max(_OWN_SHARE, self.floor, self._cancelled) * own + self.shared(peak)
         return BARS * bar + relative + cancelled + PERTURBED * self.perturbed + UNDERFLOW + self.declared
 
     def shared(self, peak: FloatArray) -> FloatArray:
         """Gives the part of it that rounding of the largest terms may have, in any element."""
-        return max(_PEAK_SHARE * self.floor, _PEAK_UNITS * self.eps) * peak
+        return max(_PEAK_SHARE * self.floor, self._cancelled) * peak
+
+    @property
+    def _cancelled(self) -> float:
+        return min(_PEAK_UNITS * self.eps, max(_FEW_UNITS * self.eps, _MOST_CANCELLED))
 
 
 def gradients_close(first: FloatArray, second: FloatArray, eps: float = FLOAT64_EPS, least_peak: float = 0.0) -> bool:

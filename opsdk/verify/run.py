@@ -73,9 +73,9 @@ def verify(
         budget: about how many forward calls one derivative may take, ≥ 200.
         raise_exception: raises at the end if anything is wrong.
         trace: tells of each input's worst gradient element what each step of its judgement saw and said.
-        level: how much is looked at. "quick" takes about a second: three samples at most, gradients at their values
-            alone, of gradient ops the values; what that leaves out is listed in `coverage.skipped`. "thorough" also
-            makes the checks that compile kernels anew, which take seconds.
+        level: how much is looked at. "quick" takes about a second, beside what has to be compiled: three samples at
+            most, gradients at their values alone, of gradient ops the values; what that leaves out is listed in
+            `coverage.skipped`. "thorough" also makes the checks that compile kernels anew, which take seconds.
 
     Returns:
         The report.

@@ -10,7 +10,7 @@ from typing import Any
 import gradcheck
 from tests.gradcheck.families import LAST_FORWARD, MOVED_INPUTS, SAME_ARRAY, Pair
 from tests.gradcheck.families_sizes import EQUAL_LENGTHS, GROWING, LONG, ROUNDED
-from tests.gradcheck.families_values import DECLARED, FAR_BELOW, NOT_FINITE, TIES
+from tests.gradcheck.families_values import COARSE, DECLARED, FAR_BELOW, NOT_FINITE, TIES
 from tests.gradcheck.right_bank import RIGHT
 from tests.gradcheck.right_hard import HARD
 from tests.gradcheck.right_more import PRACTICE
@@ -47,6 +47,7 @@ FAMILIES: dict[str, list[Pair]] = {
     "gradients that are not finite": NOT_FINITE,
     "ties without a derivative": TIES,
     "elements far below the largest": FAR_BELOW,
+    "computed in float16": COARSE,
     "declared surrogates and domains": DECLARED,
 }
 

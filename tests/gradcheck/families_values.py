@@ -260,3 +260,34 @@ FAR_BELOW = [
     Pair("exponentials beside a constant", np.exp, (_GROWING,), _beside(1e15), None, {"vary": False}),
     Pair("exponentials beside a larger constant", np.exp, (_GROWING,), _beside(1e17), None, {"vary": False}),
 ]  # fmt: skip
+
+
+# Arithmetic of eleven bits, of which a difference of two values leaves three.
+
+
+def _in_float16(function: Any) -> Any:
+    return lambda x: function(x.astype(np.float16)).astype(x.dtype)
+
+
+def _softmax(x: Any) -> Any:
+    made = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+    return made / made.sum(axis=-1, keepdims=True)
+
+
+def _softmax_vjp(share: float) -> Any:
+    return unary(lambda x, y, dy: y * (dy - share * (y * dy).sum(axis=-1, keepdims=True)))
+
+
+def _sine_vjp(factor: float) -> Any:
+    return unary(lambda x, y, dy: (factor * dy * np.cos(x)).astype(x.dtype))
+
+
+COARSE = [
+    Pair("a sine", _in_float16(np.sin), (normal(5),), _sine_vjp(1.0), _sine_vjp(1.25)),
+    Pair("a sine, of the wrong sign", _in_float16(np.sin), (normal(3, 4),), None, _sine_vjp(-1.0)),
+    Pair("a sine of float16", _in_float16(np.sin), (normal(5).astype(np.float16),), _sine_vjp(1.0), _sine_vjp(1.25)),
+    Pair("a gradient in float16 as well", _in_float16(np.sin), (normal(3, 4),),
+         unary(lambda x, y, dy: (dy.astype(np.float16) * np.cos(x.astype(np.float16))).astype(x.dtype)),
+         unary(lambda x, y, dy: (dy.astype(np.float16) * np.sin(x.astype(np.float16))).astype(x.dtype))),
+    Pair("a softmax", _in_float16(_softmax), (normal(2, 3),), None, _softmax_vjp(0.0)),
+]  # fmt: skip

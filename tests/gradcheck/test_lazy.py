@@ -23,6 +23,7 @@ def test_the_constraints_alone_load_nothing_that_judges():
         "gradcheck.errors",
         "gradcheck.model",
         "gradcheck.model.constraint",
+        "gradcheck.model.dims",
         "gradcheck.model.dtypes",
         "gradcheck.model.interval",
     }

@@ -98,7 +98,7 @@ def test_rounding_inside_forward_is_the_step_that_makes_an_element_unsure() -> N
     (trace,) = traces(mish, mish_vjp, [np.array([-34.15893182151904])])
     steps = said(trace)
     assert (steps["together"], steps["rounding"]) == ("wrong", "unsure")
-    assert trace.steps[7].saw[-1] == "all that speaks against yours lies below what forward may round on the way"
+    assert trace.steps[8].saw[-1] == "all that speaks against yours lies below what forward may round on the way"
 
 
 def test_the_complex_step_decides_what_cancellation_hides() -> None:
