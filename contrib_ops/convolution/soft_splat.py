@@ -4,15 +4,16 @@ import numpy as np
 
 import opsdk
 from contrib_ops.convolution.deform_conv2d import corners
-from opsdk import errors
 
 MOST = 700.0  # exp of it is finite
+IMAGES, FLOWS, ONES = (opsdk.domain.shape("N", channels, "H", "W") for channels in ("C", 2, 1))
 
 
 @opsdk.op(
     "contrib::soft_splat(Tensor input, Tensor flow, Tensor? metric=None, *, "
     "'summation' | 'average' | 'linear' | 'softmax' mode='softmax') -> Tensor y, "
-    "residuals (Tensor base, Tensor total)"
+    "residuals (Tensor base, Tensor total)",
+    domain={"input": IMAGES, "flow": FLOWS, "metric": ONES, "base": ONES, "total": ONES},
 )
 def soft_splat(input, flow, metric, mode):
     """y[q] = Σ_p w(q, p) input[p] / Σ_p w(q, p), with w(q, p) = b(q - p - flow[p]) · g(metric[p]).
@@ -153,24 +154,19 @@ def gradients(input, metric, dx, by_down, by_right, dz):
 
 
 @soft_splat.infer
-def soft_splat_infer(input, flow, metric):
-    shapes = [array.shape for array in (input, flow, metric) if array is not None]
-    if any(len(shape) != 4 for shape in shapes):
-        raise errors.ShapeError(f"soft_splat: input, flow and metric expected 4 axes each, got shapes {shapes}")
+def soft_splat_infer(input):
     return input, *[opsdk.TensorSpec((input.shape[0], 1, *input.shape[2:]), "float64")] * 2
 
 
 @soft_splat.check
 def soft_splat_check(input, flow, metric, mode):
-    count, _, height, width = input.shape
     if input.dtype.kind != "f":
         return f"input expected floats, got {input.dtype}; cast it"
     if (metric is not None) != (mode in ("linear", "softmax")):
         return f"metric expected with modes 'linear' and 'softmax', and with them only, got mode {mode!r}"
-    for name, array, channels in (("flow", flow, 2), ("metric", metric, 1)):
-        shape = (count, channels, height, width)
-        if array is not None and (array.shape != shape or array.dtype != input.dtype):
-            return f"{name} expected {input.dtype}{shape} beside input {input.shape}, got {array.dtype}{array.shape}"
+    for name, array in (("flow", flow), ("metric", metric)):
+        if array is not None and array.dtype != input.dtype:
+            return f"{name} expected {input.dtype} like input, got {array.dtype}; cast it"
     if not np.isfinite(flow).all():
         return "flow expected finite numbers, got nan or inf"
     if mode == "linear" and (metric < 0).any():
@@ -179,12 +175,10 @@ def soft_splat_check(input, flow, metric, mode):
 
 
 @soft_splat_grad.check
-def soft_splat_grad_check(input, flow, metric, y, base, total, dy, mode):
-    shape = input.shape
-    for name, array in (("y", y), ("dy", dy), ("base", base), ("total", total)):
-        wanted = shape if name in ("y", "dy") else (shape[0], 1, *shape[2:])
-        if array.shape != wanted:
-            return f"{name} expected shape {wanted} beside input {shape}, got {array.shape}"
+def soft_splat_grad_check(input, flow, metric, y, dy, mode):
+    for name, array in (("y", y), ("dy", dy)):
+        if array.shape != input.shape:
+            return f"{name} expected shape {input.shape} like input, got {array.shape}"
     return soft_splat_check(input, flow, metric, mode)
 
 

@@ -16,7 +16,7 @@ from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unc
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.call.application import opaque_gradient
+from opsdk.backends.call.application import Application, opaque_gradient
 from opsdk.backends.call.constant import as_constant
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
@@ -24,8 +24,9 @@ from opsdk.backends.memory.device import memory_at, memory_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import ArityError, GraphError
 from opsdk.core.modes import GradMode, is_grad_enabled
-from opsdk.core.nested import flat
+from opsdk.core.nested import each, flat
 from opsdk.core.origin import trimming
+from opsdk.core.spec import TensorSpec
 from opsdk.define.op import Op
 from opsdk.define.vjp import register_vjp
 from opsdk.ops.creation import fill_any_like
@@ -63,12 +64,58 @@ class TensorAlgebra(ArrayAlgebra):
                 "composite=True) with opsdk ops only (any order)",
             )
         given = {**node.specs, **application.rule.objects_in(saved)}
+        edges = _unread_edges(node) if gradient.grad is not None else ()
+        if edges:
+            _need_a_node(inputs, application)
         made = application.gradients(lambda attrs: handle(*inputs, **attrs, **given))
+        if edges:
+            _lead_on(flat(made), edges)
         return node.by_edge(application.route(made, holding(application, _sum_to)))
 
     def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
         """Calls the hooks."""
         return run_hooks(hooks, value, kept)
+
+
+def _unread_edges(node: GradNode) -> list[Any]:
+    """Returns where the gradient goes of each input that the gradient op of a node does not read, but moves with.
+
+    Empty where nobody wants any.
+    """
+    unread = () if node.plan.rule is None else node.plan.rule.unread
+    every = node.by_input(node.edges) if unread else ()
+    edges = [every[i] if i < len(every) else None for i in unread]
+    return edges if any(edge is not None for edge in edges) else []
+
+
+def _need_a_node(inputs: list[Any], application: Application) -> None:
+    """Sees that the call of a gradient op is recorded, also where no tensor that it is given is in a graph."""
+
+    def needing(value: Any) -> Any:
+        is_plain = value is not None and value.stop_gradient
+        return tensor_of(value._array, stop_gradient=False) if is_plain else value
+
+    at = [i for i, source in enumerate(application.rule.sources) if source.kind == "cotangent"]
+    for i in at[:1]:
+        inputs[i] = each(inputs[i], needing)
+
+
+def _lead_on(made: Iterable[Tensor | None], edges: Sequence[Any]) -> None:
+    """Gives the node of a recorded gradient op the edges of the inputs that it moves with, behind those of its own."""
+    node = next((value._edge[0] for value in made if value is not None and value._edge is not None), None)
+    if node is None:  # nothing came back
+        return
+    count = len(node.by_input(node.edges))
+    asked = {i - count: name for name, i in node.plan.asks if i >= count}
+    node.specs = {**node.specs, **{name: _spec_at(edges[k]) for k, name in asked.items() if edges[k] is not None}}
+    node.edges = (*node.edges, *edges)
+    if node.layout:
+        node.layout = (*node.layout, *[None] * len(edges))
+
+
+def _spec_at(edge: Any) -> TensorSpec:
+    target, index = edge
+    return TensorSpec.of(target._array) if index < 0 else TensorSpec(*target.spec(index))
 
 
 def saved_tensors(node: GradNode) -> list[Any]:

@@ -15,9 +15,10 @@ from opsdk.define.giving import gives_another, renewed
 from opsdk.define.infer import InferRule
 from opsdk.define.kernel.kernel import KernelTable
 from opsdk.define.op import REGISTRY, Op
-from opsdk.define.opdef import BUILTIN, Bounds, Traits, reasons_in
+from opsdk.define.opdef import BUILTIN
 from opsdk.define.schema.parse import parse_schema, residuals_of
 from opsdk.define.schema.signature import schema_of
+from opsdk.define.traits import Bounds, Traits, reasons_in
 
 Domain = Mapping[str, Bounds]
 

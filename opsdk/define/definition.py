@@ -16,12 +16,13 @@ from opsdk.define.identity.sameness import holds_same, is_one, reads_world
 from opsdk.define.infer import Assumed, InferRule, like
 from opsdk.define.kernel.kernel import Kernel, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import BUILTIN, Bounds, GradRule, OpDef, Traits, derived, is_mask, named_by
+from opsdk.define.opdef import BUILTIN, GradRule, OpDef, derived, is_mask
 from opsdk.define.schema.attr_type import Range
 from opsdk.define.schema.binding import name_of, parameters_among, reorder
 from opsdk.define.schema.scalars import GIVEN, OBJECT
 from opsdk.define.schema.schema import OpSchema
 from opsdk.define.schema.signature import check_annotations
+from opsdk.define.traits import Bounds, Traits, named_by
 
 # Any, in this file: functions of any signature, of which the schema says what they take; and what an author passed.
 

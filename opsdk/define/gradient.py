@@ -6,18 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import BindingError, DefinitionError
 from opsdk.core.nested import each, flat
-from opsdk.core.origin import origin_of
 from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
+from opsdk.define.backward import (
+    check_declared,
+    checked_parameters,
+    named_as,
+    objects_of,
+    readable,
+    spec_name,
+    specs_of,
+    unread_inputs,
+)
 from opsdk.define.cotangents import Given, check_dtypes, check_shapes
-from opsdk.define.opdef import MASK, Bounds, GradRule, Handle, OpDef, Source, Traits, named_by
+from opsdk.define.opdef import MASK, GradRule, Handle, OpDef
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
-from opsdk.define.schema.binding import name_of, parameters_among, read_parameters, reorder
+from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.scalars import OBJECT, SPEC
-from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, TensorDecl
+from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.traits import Bounds, Traits, named_by
 
 
 class GradientInfer:
@@ -39,8 +48,8 @@ class GradientInfer:
     Attributes:
         one_shape: as of the forward's rule.
         alike: names of tensors of the gradient op, and inputs of the forward, that have one spec.
-        asks: names of the specs that have to be given, each with the position of its input in the forward; those that
-            the backward itself names are among them.
+        asks: names of the specs that have to be given, each with the position of its input in the forward, which does
+            not read those behind its own; those that the backward itself names are among them.
     """
 
     def __init__(
@@ -69,7 +78,7 @@ class GradientInfer:
     def lists(self) -> tuple[str, ...]:
         """Names of the specs that are of lists of tensors."""
         inputs = () if self.forward is None else self.forward[0].inputs
-        return tuple(name for name, i in self.asks if inputs and inputs[i].kind == "list")
+        return tuple(name for name, i in self.asks if i < len(inputs) and inputs[i].kind == "list")
 
     def _named(self) -> dict[str, int]:
         """Returns the specs that the backward names, each with the position of its input."""
@@ -78,7 +87,7 @@ class GradientInfer:
         forward = self.forward[0]
         specs = [decl.name for decl in self.schema.attrs if decl.type.scalar == SPEC]
         names = [name for name in specs if name not in forward.attr_names]
-        return {name: forward.input_names.index(name.removesuffix(_SPEC)) for name in names}
+        return {name: forward.input_names.index(named_as(name)) for name in names}
 
     def _alike(self) -> frozenset[str]:
         if self.forward is None or self.schema is None:
@@ -113,7 +122,7 @@ class GradientInfer:
             ArityError: a list of cotangents has another length than that of its outputs, likewise.
         """
         at_hand = dict(zip(schema.input_names, specs, strict=True))
-        at_hand.update({name.removesuffix(_SPEC): attrs[name] for name, _ in self.asks if name in attrs})
+        at_hand.update({named_as(name): attrs[name] for name, _ in self.asks if name in attrs})
         if self.forward is not None:
             check_dtypes(self.forward[0], schema, at_hand)
             if not self.one_shape:  # where kernels are given inputs of one shape, cotangents are among them
@@ -150,19 +159,6 @@ class GradientInfer:
         return like_it[0] if like_it and name in self.alike else None
 
 
-_SPEC = "_spec"
-
-
-def spec_name(name: str) -> str:
-    """Returns what the spec of an input is called among a gradient op's attributes."""
-    return f"{name}{_SPEC}"
-
-
-def named_as(spec: str) -> str:
-    """Returns the input whose spec goes by a name."""
-    return spec.removesuffix(_SPEC)
-
-
 def asked_of(gradient: OpDef) -> tuple[tuple[str, int], ...]:
     """Returns what the kernels of a gradient op have to be given besides: names of specs, positions in the forward.
 
@@ -195,28 +191,24 @@ def make_gradient(
     schema = forward.schema
     frozen = forward.traits.nondifferentiable
     cotangents = {f"d{decl.name}": i for i, decl in enumerate(schema.outputs) if decl.name not in frozen}
-    parameters = _checked_parameters(forward, function, cotangents)
-    wrt = forward.differentiable_inputs()
-    names = [schema.inputs[i].name for i in wrt]
-    _check_declared(forward, names, disconnected)
-    readable = _readable(schema, cotangents, materialize)
-    read = [readable[parameter] for parameter in parameters if parameter in readable]
+    parameters = checked_parameters(forward, function, cotangents)
+    every = (*schema.inputs, *[InputDecl(name) for name in forward.unread])
+    wrt = (*forward.differentiable_inputs(), *range(len(schema.inputs), len(every)))
+    names = [every[i].name for i in wrt]
+    check_declared(forward, names, disconnected)
+    may_read = readable(schema, cotangents, materialize)
+    unread = unread_inputs(forward, parameters)
+    read = [may_read[parameter] for parameter in parameters if parameter in may_read]
     inputs = tuple(decl for _, decl in read)
-    # A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
     kept = [decl for decl in schema.residuals if decl.name in parameters]
-    objects = tuple((name, source) for name, source in _objects(schema).items() if name in parameters)
-    attrs = [parameter for parameter in parameters if parameter in schema.attr_names and parameter != MASK]
-    attrs = [attr for attr in attrs if attr not in dict(objects)]
-    specs = [name for name in parameters if name in _specs(schema)]
+    objects = tuple((name, source) for name, source in objects_of(schema).items() if name in parameters)
+    attrs = [name for name in parameters if name in schema.attr_names and name not in (MASK, *dict(objects))]
     gradient_schema = OpSchema(
         namespace=schema.namespace,
         name=f"{schema.name}_grad" if name is None else name,
         inputs=inputs,
-        attrs=tuple(schema.attr(attr) for attr in attrs)
-        + tuple(AttrDecl(name, AttrType(OBJECT)) for name, _ in objects)
-        + tuple(AttrDecl(name, AttrType(SPEC)) for name in specs)
-        + ((AttrDecl(MASK, AttrType.of("bool[]"), ()),) if MASK in parameters else ()),
-        outputs=_outputs(schema, wrt, {decl.name for decl in inputs}),
+        attrs=(*[schema.attr(attr) for attr in attrs], *_given(schema, parameters)),
+        outputs=_outputs([every[i] for i in wrt], {decl.name for decl in inputs}),
         version=schema.version,
         positional=tuple(decl.name for decl in inputs),
     )
@@ -236,6 +228,7 @@ def make_gradient(
         reorder(function, gradient_schema.input_names),
         composite=composite,
         gradient_of=forward.name,
+        unread=tuple(every[i].name for i in unread),
         reads=(*[decl.name for decl in kept], *[name for name in forward.reads if name in parameters]),
     )
     return GradRule(
@@ -249,7 +242,18 @@ def make_gradient(
         disconnected=tuple(i for i, name in zip(wrt, names, strict=True) if name in disconnected),
         complex=complex,
         objects=objects,
+        unread=tuple(unread),
     )
+
+
+def _given(schema: OpSchema, parameters: Sequence[str]) -> list[AttrDecl]:
+    """Returns the attributes of a gradient op that runtimes give it: objects, specs and a mask.
+
+    A mask is the gradient's own: one among the forward's attributes is that of the op that it is the gradient of.
+    """
+    made = [AttrDecl(name, AttrType(OBJECT)) for name in objects_of(schema) if name in parameters]
+    made += [AttrDecl(name, AttrType(SPEC)) for name in parameters if name in specs_of(schema)]
+    return [*made, AttrDecl(MASK, AttrType.of("bool[]"), ())] if MASK in parameters else made
 
 
 def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
@@ -262,100 +266,10 @@ def _read(domain: Mapping[str, Bounds], schema: OpSchema) -> dict[str, Bounds]:
     return {name: declared for name, declared in domain.items() if {name, *named_by(declared)} <= known}
 
 
-def _objects(schema: OpSchema) -> dict[str, Source]:
-    """Returns by name what a gradient op may be given that is an object of Python."""
-    held = {decl.name: Source("object", i) for i, decl in enumerate(schema.attrs) if decl.type.scalar == OBJECT}
-    return held | {d.name: Source("residual", i) for i, d in enumerate(schema.residuals) if d.kind == OBJECT}
-
-
-def _specs(schema: OpSchema) -> dict[str, str]:
-    """Returns the inputs of which a backward may name the spec, by what it is called then."""
-    taken = (*schema.input_names, *schema.whole.output_names, *schema.attr_names)
-    found = {spec_name(name): name for name in schema.input_names}
-    return {name: of for name, of in found.items() if name not in taken}
-
-
-def _check_declared(forward: OpDef, names: Sequence[str], disconnected: Sequence[str]) -> None:
-    """Refuses a backward of what is differentiated otherwise, and one that gives None for what has no derivative.
-
-    Raises:
-        DefinitionError: the op is a composite, or `disconnected` has another name than those of differentiable inputs.
-    """
-    if forward.is_composite:
-        raise DefinitionError(
-            f"{forward.subject}, backward: expected none of a composite, whose gradient is that of the ops it calls; "
-            "take composite=True out of the forward, or the backward"
-        )
-    for entry in disconnected:
-        if entry not in names:
-            raise DefinitionError(f"{forward.subject}, backward: disconnected={entry!r} is no differentiable input")
-
-
-def _checked_parameters(forward: OpDef, function: Callable[..., Any], cotangents: Mapping[str, int]) -> tuple[str, ...]:
-    """Returns what a backward asks for: there is all of it, and something to differentiate."""
-    schema = forward.schema
-    known = (*schema.input_names, *schema.whole.output_names, *cotangents, *schema.attr_names, MASK)
-    asked = {name for names in read_parameters(function) for name in names}
-    known += tuple(name for name in _specs(schema) if name in asked)  # no others: a message lists what there is
-    parameters = parameters_among(function, known, f"{forward.subject}, backward")
-    if not forward.differentiable_inputs() or not cotangents:
-        raise DefinitionError(f"{forward.subject}: expected a differentiable input and output, got none of one of them")
-    unread = [name for name in getattr(forward.infer, "names", ()) if name not in schema.input_names]
-    if forward.moving and unread:
-        residual = forward.moving[0]
-        raise DefinitionError(
-            f"{forward.subject}, backward: expected {schema.name} to read every input that the residual {residual!r} "
-            f"may depend on, since its derivative goes to them, got no {', '.join(map(repr, unread))}; name it there, "
-            f"or make {residual!r} an output",
-            at=str(origin_of(function)),
-        )
-    for position in schema.mutated_inputs:
-        changed = schema.inputs[position].name
-        if changed in parameters:
-            raise DefinitionError(
-                f"{forward.subject}, backward: {changed!r} is changed in place by the forward, expected the backward to"
-                " read what is still there; name an output instead, or write a forward that changes nothing"
-            )
-    if not any(parameter in cotangents for parameter in parameters):
-        raise BindingError(
-            f"{forward.subject}, backward {name_of(function)}: expected a cotangent among its parameters "
-            f"({', '.join(cotangents)}), got ({', '.join(parameters)}); a gradient depends on what enters it"
-        )
-    for name in parameters:
-        if name in cotangents and known.count(name) > 1:
-            raise DefinitionError(
-                f"{forward.subject}, backward: {name!r} could be the cotangent of output "
-                f"{schema.output_names[cotangents[name]]!r} or the op's own {name!r}; rename one in the schema"
-            )
-    return parameters
-
-
-def _readable(
-    schema: OpSchema, cotangents: Mapping[str, int], materialize: bool
-) -> dict[str, tuple[Source, InputDecl]]:
-    """Returns by name what a gradient op may read, and what it declares of it."""
-    found = {
-        decl.name: (Source(kind, position), _read_as(decl))
-        for kind, decls in (("input", schema.inputs), ("output", schema.outputs), ("residual", schema.residuals))
-        for position, decl in enumerate(decls)
-        if decl.kind != OBJECT
-    }
-    for name, position in cotangents.items():
-        output = schema.outputs[position]
-        kind = output.kind if materialize or output.kind == "list" else "optional"
-        found[name] = Source("cotangent", position), InputDecl(name, kind, holes=output.holes)
-    return found
-
-
-def _read_as(decl: TensorDecl) -> InputDecl:
-    return InputDecl(decl.name, decl.kind, elements=decl.elements, holes=decl.holes)
-
-
-def _outputs(schema: OpSchema, wrt: Sequence[int], taken: set[str]) -> tuple[OutputDecl, ...]:
+def _outputs(decls: Sequence[InputDecl], taken: set[str]) -> tuple[OutputDecl, ...]:
     """Names each gradient `d<input>`; where that name, or that of its own cotangent, is taken, `<input>_grad`."""
     results = []
-    for position in wrt:
-        decl = schema.inputs[position]
+    for decl in decls:
         name = f"d{decl.name}"
         name = f"{decl.name}_grad" if {name, f"d{name}"} & taken else name
         results.append(OutputDecl(name, "list" if decl.kind == "list" else "tensor", holes=decl.holes))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from inspect import signature
 from typing import Any, Protocol
 
 from opsdk.core.origin import Origin, loading, origin_of, registrar
-from opsdk.define.determinism import Repeats
 from opsdk.define.expectation import Expectation
 from opsdk.define.identity.digest import digest_of, text_of
 from opsdk.define.infer import InferRule
@@ -24,10 +22,7 @@ from opsdk.define.kernel.kernel import (
 )
 from opsdk.define.schema.binding import ValueCheck
 from opsdk.define.schema.schema import OpSchema
-
-# What may be declared of an input, or of an int or float attribute: the least and the greatest value, one of
-# `gradcheck.domain`, or a function that gives the nearest values inside. Any: what gradcheck reads, once it is asked.
-Bounds = Any
+from opsdk.define.traits import Traits
 
 BUILTIN = "opsdk"  # the namespace of the built-in ops, which is reserved for them
 MASK = "needs_input_grad"  # the attribute that tells a backward which gradients anybody wants
@@ -75,7 +70,8 @@ class GradRule(ByItsOp):
         sources: where each of its tensor inputs comes from, in order.
         attrs: the forward attributes that it takes.
         objects: by name of an attribute, the residual that it is, where that is an object of Python.
-        wrt: positions of the inputs that it gives gradients of, in order.
+        wrt: positions of the inputs that it gives gradients of, in order; of a gradient op's, those unread come last.
+        unread: positions of the inputs that the gradient op does not read, and moves with by a residual.
         reduces: whether gradients are summed to their inputs' shapes when these were broadcast.
         materialize: whether an output that nobody used gives a cotangent of zeros (True) or None (False).
         mask: the attribute of the gradient op that says which gradients are wanted, one bool per input; None without.
@@ -101,6 +97,7 @@ class GradRule(ByItsOp):
     complex: GradRule | bool = False
     real_because: str = ""
     objects: tuple[tuple[str, Source], ...] = ()
+    unread: tuple[int, ...] = ()
 
     def is_reached(self, attrs: Mapping[str, Any], given: Sequence[bool]) -> dict[int, bool]:
         """Returns per input that has a gradient whether an output depends on it whose cotangent has arrived.
@@ -138,46 +135,6 @@ class GradRule(ByItsOp):
         return dict(zip(names, saved[len(saved) - len(names) :], strict=True))
 
 
-@dataclass(frozen=True)
-class Traits:
-    """What an op promises about itself; `verify` holds it to every one of them.
-
-    Args:
-        nondifferentiable: names of inputs and outputs that carry no gradient.
-        deterministic: the same inputs give the same bits; False where they do not, or over how many means are taken.
-        linear: the op is linear in its inputs.
-        surrogate: the backward is not the forward's derivative; a function is the one whose derivative it is.
-        domain: per input what values it may have; what was said of attributes is in their types.
-        constant: those of `nondifferentiable` in which there is a derivative, that nobody is meant to ask for.
-        reasons: of those of `constant` that were given one, why.
-        accuracy: the error that gradients may have, as a share of their largest element; None where they are exact. Of
-            a gradient op its values are meant too.
-    """
-
-    nondifferentiable: tuple[str, ...] = ()
-    deterministic: bool | Repeats = True
-    linear: bool = False
-    surrogate: bool | Callable[..., Any] = False
-    domain: Mapping[str, Bounds] = field(default_factory=dict, compare=False)
-    constant: tuple[str, ...] = ()
-    accuracy: float | None = None
-    reasons: Mapping[str, str] = field(default_factory=dict, compare=False)
-
-
-def reasons_in(nondifferentiable: Iterable[str]) -> Mapping[str, str]:
-    """Returns why names that were declared carry no gradient, where that was said: of a list nothing."""
-    return dict(nondifferentiable) if isinstance(nondifferentiable, Mapping) else {}
-
-
-def named_by(declared: Bounds) -> tuple[str, ...]:
-    """Returns the names of the inputs and attributes that a domain takes beside the values of its own input."""
-    if hasattr(declared, "of"):
-        return tuple(declared.of)
-    if not callable(declared):
-        return ()
-    return tuple(p.name for p in signature(declared).parameters.values() if p.default is p.empty)[1:]
-
-
 @dataclass(eq=False)
 class Usage:
     """Whether a graph holds this definition; the one thing about it that is not fixed at birth."""
@@ -204,7 +161,7 @@ class OpDef(ByItsOp):
         expectations: findings about it that its author knows of.
         doc: what the author wrote about it.
         gradient_of: the qualified name of the op that this one is the gradient of.
-        reads: of a gradient op, the names of the residuals that it reads.
+        reads, unread: of a gradient op, the residuals that it reads, and the inputs that it moves with by these alone.
         function: what its author wrote: the reference, or the backward of a gradient op.
         refusal: why there is no gradient for the tensors at hand, although there is one for others.
         more: what beside schema, traits, infer rule and function the digest is of.
@@ -232,6 +189,7 @@ class OpDef(ByItsOp):
     doc: str | None = None
     gradient_of: str | None = None
     reads: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     function: Callable[..., Any] | None = None
     is_traced: bool = False
     more: tuple[Any, ...] = ()

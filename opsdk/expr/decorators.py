@@ -15,11 +15,12 @@ from opsdk.define.identity.digest import is_ours
 from opsdk.define.infer import InferRule, broadcast
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import Op
-from opsdk.define.opdef import GradRule, OpDef, Traits, reasons_in
+from opsdk.define.opdef import GradRule, OpDef
 from opsdk.define.schema.binding import reorder
 from opsdk.define.schema.parse import parse_schema
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl, of_integers
 from opsdk.define.schema.signature import schema_of
+from opsdk.define.traits import Traits, reasons_in
 from opsdk.expr.gradient.derive import derive_gradient, with_complex_backward
 from opsdk.expr.node import topological
 from opsdk.expr.row.row import COLUMN, FLAT, FULL, ROW, elements, spread
@@ -373,8 +374,8 @@ def static_defaults(schema: OpSchema) -> Static:
     for decl in schema.attrs:
         if decl.is_required and not decl.type.is_number:
             raise DefinitionError(
-                f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an "
-                "elementwise op, got none; the function is read once with it"
+                f"op {schema.qualified_name!r}: attribute {decl.name!r} ({decl.type}) expected a default in an op made "
+                "of an expression, got none; give it one, since the function is read with it where the op is defined"
             )
         given[decl.name] = 0.0 if decl.is_required else decl.default
     return static_of(given)

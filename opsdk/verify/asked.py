@@ -46,11 +46,11 @@ def check_mask(case: Case, outputs: Any, cotangents: Any, given: list[Any]) -> N
     """
     opdef = case.opdef
     rule = rule_of(opdef)
-    if rule.mask is None or len(rule.wrt) < 2:
+    if rule.mask is None or len(wrt := gradients.wrt_of(opdef)) < 2:
         return
     case.did("mask")
     told: set[int] = set()
-    for asked in _subsets(case, rule.wrt):
+    for asked in _subsets(case, wrt):
         mask = [i in asked for i in range(len(opdef.schema.inputs))]
         made = gradients.by_rule(opdef, case.kernel, case.call, outputs, cotangents, mask)
         for position in asked:

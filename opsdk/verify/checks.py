@@ -191,12 +191,13 @@ def _with_inputs(session: Session, gradients: Session, *also: str) -> Iterator[t
     rule = session.opdef.grad
     if rule is None:
         return
-    of = dict(zip(gradients.opdef.schema.output_names, rule.wrt, strict=True))
+    names = (*session.opdef.schema.input_names, *session.opdef.unread)
+    of = dict(zip(gradients.opdef.schema.output_names, [names[i] for i in rule.wrt], strict=True))
     for finding in gradients.settled:
         kind, _, output = finding.check.partition(".")
         output, bracket, number = output.partition("[")
         if kind in ("value", "layout", *also) and output in of:
-            yield finding, session.opdef.schema.input_names[of[output]] + bracket + number
+            yield finding, of[output] + bracket + number
 
 
 def _rank(finding: Finding) -> tuple[bool, int]:

@@ -82,7 +82,7 @@ def _keeps_nothing(case: Case, outputs: Any, cotangents: Any) -> bool:
             with suppress(Exception):  # other values may be no call of the op
                 launch(opdef, kernel, holding().inputs, call.attrs)
         runs.append(gradients.by_rule(opdef, case.kernel, call, outputs, cotangents))
-    for i in rule_of(opdef).wrt:
+    for i in gradients.wrt_of(opdef):
         if not all(map(same_bits, flat([runs[0][i]]), flat([runs[1][i]]))):
             name = opdef.schema.input_names[i]
             message = (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcheck.model.dtypes import resolution
 from opsdk.autograd.functional import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import Application
@@ -70,6 +71,11 @@ def _applied(opdef: OpDef, call: Call, cotangents: Values, mask: Mask | None) ->
     return Application(opdef, rule_of(opdef), call.attrs, cotangents, targets)
 
 
+def wrt_of(opdef: OpDef) -> list[int]:
+    """Returns the positions of the inputs that its rule gives gradients of, without those that it only moves with."""
+    return [i for i in rule_of(opdef).wrt if i < len(opdef.schema.inputs)]
+
+
 def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values, mask: Mask | None = None) -> Call:
     """Returns the call of the gradient op that belongs to a call of the op."""
     application = _applied(opdef, call, cotangents, mask)
@@ -82,14 +88,21 @@ def gradient_call(opdef: OpDef, call: Call, outputs: Values, cotangents: Values,
     attrs = application.op_attrs()
     attrs.pop(rule.given or "", None)  # by hand every cotangent is there
     attrs.update(asked_specs(rule.op.opdef, call.inputs) | rule.objects_in(saved))
+    attrs.update({name: call.attrs[name] for name, _ in getattr(rule.op.opdef.infer, "asks", ()) if name in call.attrs})
     inputs = application.op_inputs(saved, lambda position, number: _absent(opdef, call, position))
 
+    made = replace(call, inputs=inputs, attrs=attrs, remade=None)
+
     def in_dtype(dtype: np.dtype[Any]) -> Call:  # of residuals there is none but that of a call in the dtype
+        own = made.float_dtype
+        is_finer = own is not None and is_float(np.empty(0, dtype)) and resolution(dtype) < resolution(own)
+        if is_finer and not rule.objects:
+            return made.cast(dtype)  # but numbers that a kernel was given are the same in more digits
         there = call.cast(dtype)
         entering = there.cast_values(cotangents, dtype)
         return gradient_call(opdef, there, launch_reference(opdef, there), entering, mask)
 
-    return replace(call, inputs=inputs, attrs=attrs, remade=in_dtype if rule.op.opdef.reads else None)
+    return replace(made, remade=in_dtype if rule.op.opdef.reads else None)
 
 
 def _absent(opdef: OpDef, call: Call, position: int) -> np.ndarray | None:
@@ -143,7 +156,7 @@ def undeclared_none(opdef: OpDef, call: Call, given: Values) -> list[str]:
     rule = rule_of(opdef)
     return [
         opdef.schema.inputs[i].name
-        for i in rule.wrt
+        for i in wrt_of(opdef)
         if i not in rule.disconnected
         and any(is_float(a) for a in flat([call.inputs[i]]))
         and any(gradient is None for _, gradient in by_array([call.inputs[i]], [given[i]]))

@@ -30,6 +30,7 @@ from opsdk.verify.gradients import (
     through_tape,
     wanted,
     without_leaves,
+    wrt_of,
 )
 from opsdk.verify.inputs.calls import Call, Values, each, flat, flat_names, is_float, refill
 from opsdk.verify.inputs.domains import bound
@@ -156,7 +157,7 @@ def second_order(opdef: OpDef, call: Call, cotangents: Values) -> Subject:
     """
     rule, reference, asked = opdef.grad, opdef.kernels.reference(), wanted(opdef, call)
     if rule is not None:
-        floating = [i for i in rule.wrt if any(map(is_float, flat([call.inputs[i]])))]
+        floating = [i for i in wrt_of(opdef) if any(map(is_float, flat([call.inputs[i]])))]
         asked = [i for i in floating if i not in rule.disconnected]
     count = len(flat(call.inputs))
     arriving = [i for i in carriers(opdef) if any(is_float(a) for a in flat([cotangents[i]]))]

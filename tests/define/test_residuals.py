@@ -118,10 +118,38 @@ def test_a_direct_call_of_a_gradient_op_gives_the_spec_or_is_told_so():
         gradient(np.float64(2), x_spec=(2,))
 
 
-def test_a_second_backward_needs_every_input_that_a_residual_may_depend_on():
-    gradient = norm().backward(lambda y, length, dy: dy / length)
-    with pytest.raises(DefinitionError, match="expected norm_grad to read every input that the residual 'length' may "):
-        gradient.backward(lambda y, length, ddx: ddx)
+def test_a_second_backward_has_a_gradient_of_what_a_residual_moves_with_and_nobody_reads():
+    op = norm()
+    gradient = op.backward(lambda y, length, dy: dy / length)
+    assert gradient.schema == "t::norm_grad@1(Tensor y, Tensor length, Tensor dy) -> Tensor dx"
+    assert (gradient.opdef.unread, op.opdef.grad.unread, op.opdef.grad.saves("input")) == (("x",), (0,), ())
+    second = gradient.backward(lambda y, length, ddx: {"y": y, "dy": ddx, "x": y})
+    assert str(second.opdef.schema.outputs[-1]) == "Tensor x_grad"
+    assert (second.opdef.unread, gradient.opdef.grad.wrt, gradient.opdef.grad.unread) == (
+        ("dy", "x"),
+        (0, 2, 3),
+        (2, 3),
+    )
+    assert norm().backward(lambda x, length, dy: dy / length).opdef.unread == ()
+
+
+def test_a_list_that_a_residual_may_depend_on_is_named():
+    joined = opsdk.op("t::joined(Tensor[] xs) -> Tensor y, residuals (Tensor norm)")(lambda xs: (xs[0], xs[0]))
+    gradient = joined.backward(lambda norm, dy: [norm * dy])
+    with pytest.raises(
+        DefinitionError, match="expected joined_grad to read the lists, and what is changed in place, that"
+    ):
+        gradient.backward(lambda norm, ddxs: ddxs[0])
+
+
+@pytest.mark.parametrize("name, what", [("x", "value .* keeps it"), ("x_spec", "spec"), ("p", "attribute .* nothing")])
+def test_a_second_backward_names_what_the_first_names(name, what):
+    scaled = opsdk.op("t::scaled(Tensor x, *, float p=2.0) -> Tensor y", replace=True)(lambda x, *, p: x**p)
+    gradient = scaled.backward(lambda y, dy: dy * y)
+    second = eval(f"lambda {name}, dy, ddx: (dy, dy)")
+    text = rf"'{name}' expected to be named by scaled_grad too, of which this is the backward, got a {what}"
+    with pytest.raises(BindingError, match=text):
+        gradient.backward(second)
 
 
 def test_compiled_kernels_make_and_take_no_object():

@@ -333,7 +333,7 @@ def test_optional_and_list_inputs_are_refused():
 
 
 def test_a_required_attribute_that_is_no_number_is_refused():
-    with pytest.raises(DefinitionError, match=r"attribute 'mode' \(str\) expected a default in an elementwise op"):
+    with pytest.raises(DefinitionError, match=r"attribute 'mode' \(str\) expected a default in an op made of an expr"):
 
         @opsdk.elementwise
         def f(x, *, mode: str):

@@ -133,6 +133,124 @@ def test_verify_judges_the_second_order_of_such_a_backward(cubed):
     assert "gradient of its gradient, gradient of 'x': wrong" in str(opsdk.verify(cubed))
 
 
+def squared():
+    """The square, whose backward reads twice the input and not the input, to which its own derivative goes."""
+    schema = "t::squared(Tensor x) -> Tensor y, residuals (Tensor twice)"
+    squared = opsdk.op(schema, replace=True)(lambda x: (x * x, 2 * x))
+    squared.infer(lambda x: (x, x))
+    gradient = squared.backward(lambda twice, dy: twice * dy)
+    second = gradient.backward(lambda twice, dy, ddx: {"x": 2 * dy * ddx, "dy": twice * ddx})
+    return squared, gradient, second
+
+
+def _halve(x):
+    x *= 0.5
+
+
+X1 = np.array([1.0, 2.0, -3.0])
+LOSSES = {
+    "of a leaf": (lambda f, x: f(x).sum(), 2 * X1, 8 * X1),
+    "of what was computed": (lambda f, x: f(x * 3.0).sum(), 18 * X1, 648 * X1),
+    "of itself": (lambda f, x: f(f(x)).sum(), 4 * X1**3, 96 * X1**5),
+    "beside the input itself": (lambda f, x: (f(x) * x).sum(), 3 * X1**2, 36 * X1**3),
+}
+
+
+@pytest.mark.parametrize("loss, first, second", LOSSES.values(), ids=LOSSES)
+def test_a_second_derivative_goes_through_a_residual_to_inputs_that_nobody_reads(loss, first, second):
+    op, *_ = squared()
+    x = opsdk.to_tensor(X1, stop_gradient=False)
+    (dx,) = opsdk.grad(loss(op, x), x, create_graph=True)
+    tape = [dx.numpy(), opsdk.grad((dx * dx).sum(), x)[0].numpy()]
+    for found in (tape, *[in_program(lambda x: loss(op, x), X1, shape, orders=2) for shape in ((3,), (None,))]):
+        np.testing.assert_array_equal(found[0], first)
+        np.testing.assert_array_equal(found[1], second)
+
+
+def test_so_it_does_where_no_tensor_that_the_first_backward_reads_is_in_the_graph():
+    op, *_ = squared()
+    x = opsdk.to_tensor(X1, stop_gradient=False)
+    (dx,) = opsdk.grad(op(x), x, create_graph=True)  # whose cotangent is a constant
+    np.testing.assert_array_equal(opsdk.grad(dx, x)[0].numpy(), [2.0, 2.0, 2.0])
+
+
+def test_who_asks_for_first_derivatives_alone_keeps_what_the_first_backward_reads():
+    op, *_ = squared()
+    y = op(opsdk.to_tensor(X1, stop_gradient=False) * 3.0)
+    (kept,) = [value for value in y._edge[0].saved if isinstance(value, np.ndarray)]
+    np.testing.assert_array_equal(kept, 6 * X1)
+    program = static.Program()
+    with static.program_guard(program, static.Program()):
+        x = static.data("x", [3], "float64")
+        x.stop_gradient = False
+        static.gradients(op(x * 3.0), [x])
+    (gradient,) = [operator for operator in program.global_block().ops if operator.type == "squared_grad"]
+    assert gradient.inputs == {"twice": [], "dy": gradient.inputs["dy"]}
+
+
+def test_the_input_is_what_it_was_where_it_is_changed_later():
+    op, *_ = squared()
+    halved_ = opsdk.op("t::halved_(Tensor(a!) x) -> Tensor(a!) y", replace=True)(_halve)
+    halved_.backward(composite=True)(lambda dy: dy * 0.5)
+
+    def loss(x):
+        m = x * 3.0
+        y = op(m)
+        n = halved_(m)
+        return y.sum() + (n * n * n).sum()
+
+    first = 18 * X1 + 3 * 1.5**3 * X1**2
+    want = [first, 2 * first * (18 + 6 * 1.5**3 * X1)]
+    x = opsdk.to_tensor(X1, stop_gradient=False)
+    (dx,) = opsdk.grad(loss(x), x, create_graph=True)
+    np.testing.assert_allclose(dx.numpy(), want[0])
+    np.testing.assert_allclose(opsdk.grad((dx * dx).sum(), x)[0].numpy(), want[1])
+    for got, one in zip(in_program(loss, X1, (3,), orders=2), want, strict=True):
+        np.testing.assert_allclose(got, one)
+
+
+def test_so_it_goes_to_every_order_that_has_a_backward():
+    op, _, second = squared()
+
+    @second.backward
+    def third(twice, dy, ddx, dddy, dx_grad):
+        return {"x": 2 * dddy * ddx, "dy": 2 * dx_grad * ddx, "ddx": dddy * twice + 2 * dx_grad * dy}
+
+    x = opsdk.to_tensor(X1, stop_gradient=False)
+    made = op(x * 3.0).sum()  # 18x, 2·18²x, 2·648²x
+    for _ in range(2):
+        (found,) = opsdk.grad(made, x, create_graph=True)
+        made = opsdk.sum(found * found)
+    np.testing.assert_array_equal(opsdk.grad(made, x)[0].numpy(), 2 * 648**2 * X1)
+    for shape in ((3,), (None,)):
+        found = in_program(lambda x: op(x * 3.0).sum(), X1, shape, orders=3)
+        np.testing.assert_array_equal(found[2], 2 * 648**2 * X1)
+
+
+@pytest.mark.parametrize("language", ["numba", "c"])
+def test_compiled_kernels_of_the_first_backward_see_nothing_of_it(language):
+    op, gradient, _ = squared()
+    if language == "numba":
+        pytest.importorskip("numba")
+
+        @gradient.kernel("cpu", language="numba", dtype="float64")
+        def squared_numba(twice, dy, dx):
+            for i in range(twice.size):
+                dx.flat[i] = twice.flat[i] * dy.flat[i]
+    else:
+        source = """int32_t squared_grad_f64(const DLTensor *twice, const DLTensor *dy, DLTensor *dx) {
+          for (int64_t i = 0; i < opsdk_size(twice); ++i)
+            OPSDK_DATA(double, dx)[i] = OPSDK_DATA(const double, twice)[i] * OPSDK_DATA(const double, dy)[i];
+          return 0;
+        }"""
+        gradient.kernel("cpu", language="c", dtype="float64", source=source)
+    x = opsdk.to_tensor(X1, stop_gradient=False)
+    (dx,) = opsdk.grad(op(x * 3.0).sum(), x, create_graph=True)
+    np.testing.assert_array_equal(dx.numpy(), 18 * X1)
+    np.testing.assert_array_equal(opsdk.grad((dx * dx).sum(), x)[0].numpy(), 648 * X1)
+    np.testing.assert_array_equal(in_program(lambda x: op(x * 3.0).sum(), X1, (3,), orders=2)[1], 648 * X1)
+
+
 @pytest.mark.parametrize("kept", ["Tensor<int> arg, Tensor top", "Tensor top, object arg"])
 @pytest.mark.parametrize("composite", [False, True])
 def test_a_residual_that_moves_is_refused_though_nothing_else_that_is_read_does(kept, composite):

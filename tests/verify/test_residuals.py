@@ -7,6 +7,8 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import InputValueError, ShapeError
+from opsdk.verify.gradients import gradient_call, launch_reference
+from opsdk.verify.inputs.calls import Call
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -262,3 +264,16 @@ def test_a_gradient_op_is_held_to_the_shape_of_a_residual():
     grad, spec = greatest_rows().grad, opsdk.TensorSpec((2, 3), "float64")
     with pytest.raises(ShapeError, match=r"op 't::greatest_grad': input 'at' expected shape \(N,\), got \(2, 1\)"):
         grad(np.zeros((2, 1), int), np.ones(2), x_spec=spec)
+
+
+def test_a_residual_that_a_kernel_was_given_is_the_same_in_more_digits_and_made_anew_in_fewer():
+    third = opsdk.op("t::third(Tensor x) -> Tensor y, residuals (Tensor r)", infer=lambda x: (x, x))(
+        lambda x: (x * x, x / 3)
+    )
+    third.backward(lambda r, dy: r * dy)
+    x, dy = np.array([1.0, 2.0]), np.ones(2)
+    short = Call([x.astype("float32")], {})
+    made = gradient_call(third.opdef, short, launch_reference(third.opdef, short), [dy.astype("float32")])
+    np.testing.assert_array_equal(made.cast(np.dtype("float64")).inputs[0], (x.astype("float32") / 3).astype("float64"))
+    long = gradient_call(third.opdef, Call([x], {}), launch_reference(third.opdef, Call([x], {})), [dy])
+    np.testing.assert_array_equal(long.cast(np.dtype("float32")).inputs[0], x.astype("float32") / 3, strict=True)

@@ -93,7 +93,8 @@ class Application:
         rule = self.rule
         attrs = {name: self.attrs[name] for name in rule.attrs if name in self.attrs}
         if rule.mask is not None:
-            attrs[rule.mask] = self.needed
+            unread = len(self.forward.schema.inputs) + len(self.forward.unread) - len(self.targets)
+            attrs[rule.mask] = (*self.needed, *[False] * unread) if self.forward.unread else self.needed
         if rule.given is not None:
             attrs[rule.given] = self.arrived
         return attrs
@@ -168,7 +169,8 @@ class Application:
             ArityError: None where a gradient is expected, or a gradient of an input that was declared disconnected.
             ShapeError, DTypeError: the gradient is not of its input's shape or dtype.
         """
-        rule, name = self.rule, self.forward.schema.inputs[position].name
+        rule, names = self.rule, self.forward.schema.input_names
+        name = names[position] if position < len(names) else self.forward.unread[position - len(names)]
         if value is None:
             if position not in rule.disconnected:
                 raise ArityError(none_given(self.forward, rule, name), at=str(rule.op.opdef.origin))
@@ -266,7 +268,7 @@ def opaque_gradient(gradient: OpDef, at: str, help: str, remedy: str = "give it 
     if gradient.moving:
         names = ", ".join(map(repr, gradient.moving))
         because = f"it reads the residual {names}, and opsdk cannot see how that depends on the inputs"
-        remedy = f"make {names} an output, or {remedy}"
+        remedy = f"make {names} an output, or {remedy}, which returns the gradient of each input, read or not"
     return DerivativeOrderError(
         f"{gradient.subject}: a derivative of it was asked for, but {because}; {remedy}",
         at=at,

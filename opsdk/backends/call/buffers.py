@@ -19,8 +19,9 @@ from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.nested import each
 from opsdk.core.random import Draw
 from opsdk.core.spec import TensorSpec
+from opsdk.define.backward import spec_name
 from opsdk.define.call import check_outputs, check_shapes
-from opsdk.define.gradient import GradientInfer, spec_name
+from opsdk.define.gradient import GradientInfer
 from opsdk.define.infer import Inferred, Specs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import MASK, OpDef
@@ -41,9 +42,9 @@ def asked_specs(gradient: OpDef, inputs: Sequence[Any]) -> dict[str, Any]:
 
     Args:
         gradient: the gradient op.
-        inputs: those of the forward's call, one entry per tensor input.
+        inputs: those of the forward's call, one entry per tensor input; of what it does not read who asks knows.
     """
-    asked = getattr(gradient.infer, "asks", ())
+    asked = [ask for ask in getattr(gradient.infer, "asks", ()) if ask[1] < len(inputs)]
     specs = specs_of([inputs[position] for _, position in asked])
     return {name: spec for (name, _), spec in zip(asked, specs, strict=True)}
 

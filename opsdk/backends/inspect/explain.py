@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.backends.call.constant import as_constant
+from opsdk.backends.call.constant import as_constant, dtype_for
 from opsdk.backends.call.language import is_usable, language_of, missing_packages
 from opsdk.backends.memory.device import place_of
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import OpsdkError
-from opsdk.core.nested import each, flat
+from opsdk.core.nested import flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.call import bind, complete_attrs
 from opsdk.define.gradient import asked_of
@@ -24,7 +24,7 @@ from opsdk.define.kernel.sizes import size_function
 from opsdk.define.op import Op, find_op
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.scalars import OBJECT
-from opsdk.define.schema.schema import TensorDecl
+from opsdk.define.schema.schema import InputDecl, TensorDecl
 from opsdk.expr.formula import as_written, formulas
 from opsdk.expr.scalar import scalar_of, static_of
 
@@ -90,7 +90,7 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
 
     Args:
         op: the op, or its name.
-        inputs: what it would be called with: `TensorSpec`s, arrays, tensors or numbers.
+        inputs: what it would be called with: `TensorSpec`s, arrays, tensors, numbers or lists of numbers.
         attrs: its attributes.
 
     Returns:
@@ -99,7 +99,7 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
 
     Raises:
         UnknownOpError: no op has that name.
-        ArityError, AttributeValueError: the op cannot be called so.
+        ArityError, AttributeValueError, DTypeError: the op cannot be called so.
 
     Example:
         >>> import opsdk
@@ -110,7 +110,12 @@ def explain(op: Op | str, *inputs: Any, **attrs: Any) -> Explanation:
     args, given = bind(opdef, inputs, attrs)
     beside = next((item.dtype for item in flat(args) if hasattr(item, "dtype")), None)
     places = [place_of(getattr(item, "_array", item)).kind for item in flat(args)]
-    specs = each(args, lambda item: _spec(opdef, item, beside))
+    specs = [
+        [_spec(opdef, decl, beside, item) for item in value]
+        if decl.kind == "list"
+        else _spec(opdef, decl, beside, value)
+        for decl, value in zip(opdef.schema.inputs, args, strict=True)
+    ]
     place = next((kind for kind in places if kind != "cpu"), "cpu")
     return _explanation(opdef, specs, complete_attrs(opdef, given), place, with_gradient=True)
 
@@ -212,13 +217,13 @@ def _gradient(
     opdef: OpDef, held: Mapping[str, Sequence[Any]], attrs: Mapping[str, Any], place: str
 ) -> Explanation | None:
     rule, specs = opdef.grad, held["input"]
-    if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in flat([specs[i]])):
+    if rule is None or not any(is_differentiable(spec.dtype) for i in rule.wrt for spec in flat(specs[i : i + 1])):
         return None
     pools = {**held, "cotangent": held["output"]}
     read = [pools[source.kind][source.position] for source in rule.sources]
     gradient = rule.op.opdef
     given = {name: attrs[name] for name in rule.attrs}
-    given |= {name: specs[i] for name, i in asked_of(gradient)}
+    given |= {name: specs[i] for name, i in asked_of(gradient) if i < len(specs)}
     given |= {name: None for name, _ in rule.objects}
     given |= {name: () for name in (rule.mask, rule.given) if name is not None}
     return _explanation(gradient, read, complete_attrs(gradient, given), place, with_gradient=False)
@@ -233,12 +238,12 @@ def _formulas(opdef: OpDef, attrs: Mapping[str, Any], *, is_whole: bool) -> tupl
     return formulas(as_written(expression) if is_whole else expression, opdef.schema.output_names)
 
 
-def _spec(opdef: OpDef, value: Any, beside: Any) -> TensorSpec:
-    if isinstance(value, TensorSpec):
+def _spec(opdef: OpDef, decl: InputDecl, beside: Any, value: Any) -> Any:
+    if value is None or isinstance(value, TensorSpec):
         return value
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return TensorSpec(tuple(value.shape), value.dtype)
-    return TensorSpec.of(as_constant(value, beside, opdef.subject))
+    return TensorSpec.of(as_constant(value, dtype_for(decl, beside), f"{opdef.subject}, input {decl.name!r}"))
 
 
 def _named(names: Sequence[str], specs: Specs) -> tuple[str, ...]:

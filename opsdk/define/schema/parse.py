@@ -164,7 +164,9 @@ def _parameter(part: str, text: str) -> InputDecl | AttrDecl:
     kind, _, name = declaration.rpartition(" ")
     kind = kind.strip()
     if not name.isidentifier() or not kind:
-        raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}")
+        first, colon, rest = (each.strip() for each in declaration.partition(":"))
+        turned = f"; write the type before the name: {rest} {first}" if colon and first.isidentifier() else ""
+        raise SchemaError(f"schema {text!r}: expected 'type name', got {part!r}{turned}")
     tensor = _matched(kind, text)
     if tensor is not None:
         if at < len(part) and not (default == "None" and tensor["optional"] and not tensor["list"]):

@@ -17,10 +17,11 @@ from opsdk.define.identity.digest import digest_of
 from opsdk.define.infer import broadcast
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import REGISTRY, Op, deferred
-from opsdk.define.opdef import GIVEN, MASK, Bounds, GradRule, OpDef, Source, Traits, is_mask
+from opsdk.define.opdef import GIVEN, MASK, GradRule, OpDef, Source, is_mask
 from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.traits import Bounds, Traits
 from opsdk.expr.count import cost, leaves, opposite, substitute
 from opsdk.expr.gradient.derivative import combined
 from opsdk.expr.gradient.proof import Claim, refuted

@@ -255,8 +255,9 @@ class _Reverse:
         return not is_blocked and is_differentiable(self.block.vars[name].dtype)
 
     def _differentiable_inputs(self, operator: Operator) -> list[str]:
-        slots = list(operator.inputs.values())
-        return [name for i in operator.opdef.differentiable_inputs() for name in slots[i] if name]
+        slots, count = operator.followed, len(operator.inputs)
+        followed = (*operator.opdef.differentiable_inputs(), *range(count, len(slots)))
+        return [name for i in followed for name in slots[i] if name]
 
     def _ones(self, target: Variable) -> Variable:
         block = self.block
@@ -280,7 +281,7 @@ class _Reverse:
             return self.sums.total(values.gave(operator, name)) if name in carried else None
 
         cotangents = operator.by_output(arrived)
-        targets = operator.by_input(lambda name: name if values.read(operator, name) in self.reached else None)
+        targets = operator.by_followed(lambda name: name if values.read(operator, name) in self.reached else None)
         application = Application(opdef, rule, operator.attrs, cotangents, targets)
         application.leave_unreached(lambda name: values.read(operator, name) in self.ends)
         if not any(application.arrived) or not any(application.needed[i] for i in rule.wrt):
@@ -300,7 +301,7 @@ class _Reverse:
         gradient = connect(block, rule.op.opdef, inputs, outputs, {**application.op_attrs(), **objects}, BACKWARD)
         gradient.forward = opdef
         gradient.residuals, gradient.specs = _residuals(operator, rule), _specs(operator, rule)
-        slots = list(operator.inputs.values())
+        slots = operator.followed
         for slot, position in zip(rule.op.opdef.schema.output_names, rule.wrt, strict=True):
             gradient.of[slot] = list(slots[position])
             gradient.outputs[slot] = gradient.outputs[slot] or [""] * len(slots[position])
@@ -364,8 +365,9 @@ def _residuals(operator: Operator, rule: GradRule) -> dict[str, str]:
 
 def _specs(operator: Operator, rule: GradRule) -> dict[str, tuple[str, list[str]]]:
     """Returns what a gradient op may be given the specs of: inputs of the operator, or what that was given them of."""
-    slots, inputs = list(operator.inputs.values()), operator.opdef.schema.inputs
+    slots, inputs = operator.followed, operator.opdef.schema.inputs
     asks = getattr(rule.op.opdef.infer, "asks", ())
-    found = {name: (inputs[i].kind, list(slots[i])) for name, i in asks}
+    kinds = [*[decl.kind for decl in inputs], *["tensor"] * (len(slots) - len(inputs))]
+    found = {name: (kinds[i], list(slots[i])) for name, i in asks if i < len(inputs) or slots[i]}
     given = {name: operator.specs[name] for name in rule.attrs if name in operator.specs}
     return found | {name: (kind, list(names)) for name, (kind, names) in given.items()}

@@ -16,7 +16,8 @@ from opsdk.define.call import body_attrs, check_shapes, complete_attrs, cut_off,
 from opsdk.define.frontend import MAKER, register_frontend
 from opsdk.define.infer import like
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
-from opsdk.define.opdef import OpDef, Traits
+from opsdk.define.opdef import OpDef
+from opsdk.define.traits import Traits
 from opsdk.static.build.recording import append, infer, lift, operator_of, stops
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import FORWARD, is_trained

@@ -16,8 +16,9 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import Attrs, Inferred, Specs
 from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelKey, KernelTable
 from opsdk.define.op import Op
-from opsdk.define.opdef import GradRule, OpDef, Source, Traits
+from opsdk.define.opdef import GradRule, OpDef, Source
 from opsdk.define.schema.schema import InputDecl, OpSchema, OutputDecl
+from opsdk.define.traits import Traits
 from opsdk.static.build.recording import connect, stops
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import FORWARD, PY_FUNC

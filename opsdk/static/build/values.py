@@ -70,7 +70,10 @@ class Values:
         given.append(at)
 
     def read(self, operator: Operator, name: str) -> Value:
-        """Returns the value that an operator reads."""
+        """Returns the value that an operator reads, or moves with by a residual: then what gave that has read it."""
+        if operator.opdef.unread and name not in operator.input_arg_names:
+            kept = {operator.reads.get(residual) for residual in operator.opdef.moving}
+            operator = next((held for held in self._block.ops if not kept.isdisjoint(held.gives.values())), operator)
         return name, bisect_left(self._given[name], self._place[id(operator)])
 
     def gave(self, operator: Operator, name: str) -> Value:

@@ -140,7 +140,22 @@ class Operator:
         """The residuals that it reads, as `residuals` has them."""
         return {} if self.opdef.schema.residuals else self.residuals
 
+    @property
+    def followed(self) -> list[list[str]]:
+        """Variables by input, with those of what a gradient op does not read but moves with: gradients go to all."""
+        if not self.opdef.unread:
+            return list(self.inputs.values())
+        rule = self.rule
+        of = {} if rule is None else dict(zip(rule.wrt, self.of.values(), strict=True))
+        unread = [[]] * len(self.opdef.unread) if rule is None else [of[i] for i in rule.unread]
+        return [*self.inputs.values(), *unread]
+
     # Any, in these: what a function makes of a variable's name.
+    def by_followed(self, function: Callable[[str], Any]) -> list[Any]:
+        """Returns what a function makes of all that gradients go to, as `by_input` does of the inputs."""
+        unread = self.followed[len(self.inputs) :]
+        return [*self.by_input(function), *[function(names[0]) if names else None for names in unread]]
+
     def by_input(self, function: Callable[[str], Any]) -> list[Any]:
         """Returns what a function makes of the inputs, as the schema has them: a list for a variadic one, or None."""
         return _entries(self.opdef.schema.inputs, self.inputs, function)

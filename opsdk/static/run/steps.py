@@ -266,7 +266,7 @@ class Step:
         arrived = {source.position: slot for source, slot in pairs if source.kind == "cotangent"}
         made = dict(zip(rule.wrt, self.outputs, strict=True))
         cotangents = [arrived.get(i) for i in range(len(forward.schema.outputs))]
-        targets = [made.get(i) for i in range(len(forward.schema.inputs))]
+        targets = [made.get(i) for i in range(len(forward.schema.inputs) + len(forward.unread))]
         return Application(forward, rule, self.attrs, cotangents, targets)
 
     def run(self, values: list[Any], count: int = 0) -> None:

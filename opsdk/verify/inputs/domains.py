@@ -15,7 +15,7 @@ from gradcheck.model.dims import Known, mismatch
 from gradcheck.model.dtypes import as_float64, is_continuous, name_number
 from opsdk.core.nested import named
 from opsdk.core.spec import TensorSpec, shape_text
-from opsdk.define.gradient import named_as
+from opsdk.define.backward import named_as
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, Values, each, flat
 

@@ -8,7 +8,7 @@ from opsdk import vmath
 from opsdk.backends.call import language
 from opsdk.backends.call.plan import make_plan
 from opsdk.backends.inspect.explain import explain
-from opsdk.core.errors import ArityError, UnknownOpError
+from opsdk.core.errors import ArityError, DTypeError, UnknownOpError
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 
 F32, F64, INT = (opsdk.TensorSpec([2, 3], name) for name in ("float32", "float64", "int64"))
@@ -102,6 +102,15 @@ def test_arrays_tensors_numbers_and_specs_are_inputs(swish):
         "tests::swish(x: float32[?, 3])",
         "tests::swish(x: float32[])",
     ]
+
+
+def test_a_list_of_numbers_is_an_input_as_in_a_call():
+    assert explain("opsdk::gather", np.ones((3, 2), "float32"), [0, 2]).call == (
+        "opsdk::gather(x: float32[3, 2], index: int64[2])"
+    )
+    assert explain("opsdk::concat", [[1.0, 2.0], np.ones(2, "float32")]).call.endswith("(x: [float32[2], float32[2]])")
+    with pytest.raises(DTypeError, match=r"op 'opsdk::gather', input 'index': expected"):
+        explain("opsdk::gather", np.ones(3), ["a"])
 
 
 def test_an_op_may_be_named():

@@ -262,3 +262,8 @@ def test_elements_that_the_language_does_not_have_are_refused(word):
         got = refused(text)
         assert "Tensor<...> expected int, float, bool, complex, or several of them as int|bool, got" in got, text
         assert repr(word.partition("|")[0]) in got
+
+
+def test_a_name_before_its_type_is_told_how_it_is_written():
+    message = refused("f(Tensor x, *, alpha: 1.5 | 2.0 = 1.5) -> Tensor y")
+    assert message.endswith("got 'alpha: 1.5 | 2.0 = 1.5'; write the type before the name: 1.5 | 2.0 alpha")
