@@ -7,7 +7,7 @@ from opsdk.core.errors import DTypeError, InputValueError, ProgramError, ShapeEr
 from opsdk.ops import positions
 
 
-@opsdk.op("t::picked(Tensor x, Tensor<int> index) -> Tensor y")
+@opsdk.op("test_positions::picked(Tensor x, Tensor<int> index) -> Tensor y")
 def picked(x, index):
     return x[index] ** 2
 
