@@ -13,7 +13,7 @@ from gradcheck.model.domain import Room
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, fit_gradient
 from gradcheck.model.evaluation import Point
 from gradcheck.model.protocol import copy_inputs
-from gradcheck.numeric.noise import hidden_digit, least_noise
+from gradcheck.numeric.noise import hidden_rounding, least_noise
 from gradcheck.numeric.table import Table
 
 # The first step is an eighth of the element's scale, the last about 1e-13 of it: beyond that rounding is all one sees.
@@ -167,9 +167,11 @@ class Probe:
         plus, minus = climb(self.point, self.k, displacements(self.room, signs), self.steps, kept)
         center = self.point.center[kept]
         sides = [np.broadcast_to(np.asarray(side), center.shape) for side in (has_plus, has_minus)]
-        hidden = hidden_digit(self.point, self.k, np.concatenate([plus, minus]))
-        least = np.maximum(least_noise(self.point)[kept], hidden)
-        return Ladder(self.steps, plus, minus, center, np.maximum(self.noise[kept], least), least, *sides)
+        digit, stray = hidden_rounding(self.point, self.k, center, np.stack([plus, minus]))
+        least = np.maximum(least_noise(self.point)[kept], digit)
+        measured = self.noise[kept]
+        noise = np.maximum(np.where(measured == 0, stray, measured), least)
+        return Ladder(self.steps, plus, minus, center, noise, least, *sides)
 
     def singly(self, element: int) -> Ladder:
         """Climbs a ladder along which one element moves, by its flat index; a small one is kept for who asks again."""

@@ -42,6 +42,8 @@ _POOL = 5
 _POOL_SHARE = 0.5
 # A digit that is left of a larger number lies above the last one of all outputs; by chance alone it seldom does so far.
 _ABOVE = 4.0
+# Nor is it far below a rounding of what was taken away: what a fused product leaves of a square is none of its digits.
+_NEAR = 2.0**-6
 # The least of estimates from three to seven differences each falls short of the deviation.
 _SAFETY = 2.0
 
@@ -136,24 +138,34 @@ def least_noise(point: Point) -> FloatArray:
     return np.asarray(0.5 * point.forward_eps * np.abs(np.nan_to_num(point.center, posinf=0.0, neginf=0.0)))
 
 
-def hidden_digit(point: Point, k: int, outputs: FloatArray) -> FloatArray:
-    """Gives half of the power of two that all of a column are multiples of, where that may be rounding; else zero.
+def hidden_rounding(point: Point, k: int, center: FloatArray, sides: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gives the rounding of outputs that a ladder shows though no grid did: the least, and what may be more of it.
 
-    A large number that was added and taken away leaves its last digit behind, which a fine grid hides by chance: on
-    one that a mean divides evenly it rounds nothing.
+    A large number that was added and taken away leaves its last digit behind: half of the power of two that all of a
+    column are multiples of. A fine grid hides that by chance: on one that a mean divides evenly it rounds nothing. And
+    an output that rests at a step moves at shorter ones by rounding alone. What is larger than a rounding of the input,
+    and of the outputs, is neither.
 
     Args:
         point: where.
-        k: the input that moves; what is larger than a rounding of it, and of the outputs, is no such digit.
-        outputs: as it moves, shape (rows, columns).
+        k: the input that moves.
+        center: the outputs where it rests, shape (columns,).
+        sides: as it moves ahead and back, the longest steps first, shape (2, steps, columns).
+
+    Returns:
+        Both of shape (columns,), zero where there is none.
     """
     sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in (point.values(k), point.center)]
-    numbers = np.where(np.isfinite(outputs), outputs, 0.0)
+    most = FLOAT64_EPS * max(sizes)
+    numbers = np.where(np.isfinite(sides), sides, 0.0)
     part, exponent = np.frexp(numbers)
     whole = (part * 2.0**53).astype(np.int64)
-    last = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)).min(axis=0)
-    own = np.spacing(np.abs(numbers).max(axis=0))
-    return np.where((last >= _ABOVE * own) & (last <= FLOAT64_EPS * max(sizes)), 0.5 * last, 0.0)
+    last = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)).min(axis=(0, 1))
+    own = np.spacing(np.abs(numbers).max(axis=(0, 1)))
+    is_digit = (last >= np.maximum(_ABOVE * own, _NEAR * most)) & (last <= most)
+    moves = np.abs(np.where(np.isfinite(sides), sides - center, 0.0)).max(axis=0)
+    stray = np.where(np.logical_or.accumulate(moves == 0, axis=0), moves, 0.0).max(axis=0)
+    return np.where(is_digit, 0.5 * last, 0.0), np.where(stray <= most, stray, 0.0)
 
 
 def grid_noise(grid: FloatArray) -> tuple[FloatArray, BoolArray]:

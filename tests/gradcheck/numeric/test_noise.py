@@ -10,7 +10,7 @@ from gradcheck.model.domain import measure_room
 from gradcheck.model.dtypes import FloatArray
 from gradcheck.model.evaluation import GIVEN, Point
 from gradcheck.model.protocol import build_subject
-from gradcheck.numeric.noise import hidden_digit, measure_noise
+from gradcheck.numeric.noise import hidden_rounding, measure_noise
 
 EPS = 2.0**-52
 
@@ -55,7 +55,9 @@ def test_the_last_digit_of_what_was_taken_away_is_noise_though_a_mean_divides_ev
     x = np.array([0.39, 0.36, 0.4, 0.35, 0.33, 0.34, 0.37])
     moved = [x + step * (np.arange(7) == 0) for step in 2.0**-20 * np.arange(40)]
     outputs = np.array([x - x.mean() for x in moved])
-    assert (hidden_digit(point_of(lambda x: x - x.mean(), x), 0, outputs) == 2.0**-55).all()  # half of that of 0.3
+    sides = np.stack([outputs, outputs])
+    least, _ = hidden_rounding(point_of(lambda x: x - x.mean(), x), 0, x - x.mean(), sides)
+    assert (least == 2.0**-55).all()  # half of that of 0.3
 
 
 @pytest.mark.parametrize(
@@ -65,4 +67,15 @@ def test_the_last_digit_of_what_was_taken_away_is_noise_though_a_mean_divides_ev
 )
 def test_digits_that_are_no_rounding_are_no_noise(forward: Any, x: FloatArray) -> None:
     outputs = np.array([forward(x + step) for step in (2.0**-3, 2.0**-11, 2.0**-19)])
-    assert (hidden_digit(point_of(forward, x), 0, outputs) == 0).all()
+    found = hidden_rounding(point_of(forward, x), 0, forward(x), np.stack([outputs, outputs]))
+    assert not np.any(found)
+
+
+def test_an_output_that_rests_at_a_step_moves_at_shorter_ones_by_rounding() -> None:
+    x = np.array([0.6, 0.6])
+    sides = np.array([[[0.0], [0.0], [2.0**-54], [0.0]], [[0.0], [0.0], [0.0], [-(2.0**-55)]]])
+    point = point_of(lambda x: x[:1] ** 2 - x[1:] ** 2, x)
+    assert hidden_rounding(point, 0, np.zeros(1), sides)[1] == 2.0**-54
+    assert (
+        hidden_rounding(point, 0, np.zeros(1), 1e4 * sides)[1] == 0
+    )  # more than a rounding of 0.6: it is the function
