@@ -109,6 +109,9 @@ TEXTS = {
           1       @relu_grad.backward            a backward of the backward, any NumPy
           2       @relu.backward(composite=True) written with opsdk's own ops, any order
           3       leave it out, and do not ask for create_graph=True
+
+        A backward that reads a residual of floats has but the first: its backward returns the gradient of each
+        differentiable input too, with what goes through the residual.
         """,
     "OP212": """
         A backward reads a value that was changed in place after the forward saved it; its gradient would be wrong.
