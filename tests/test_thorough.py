@@ -39,7 +39,7 @@ def test_a_kernel_that_was_not_watched_fails(monkeypatch):
 
 
 def test_a_kernel_that_nothing_watched_and_nothing_says_so_fails(monkeypatch):
-    monkeypatch.setattr("opsdk.verify.kernels.rows.watch", lambda cases: ())
+    monkeypatch.setattr("opsdk.verify.kernels.rows.watch", lambda *cases: ())
     with pytest.raises(AssertionError, match=r"t::f, c \(cpu, \*\): bounds, undefined"):
         assert_proven_thoroughly(doubling(GOOD))
 
