@@ -24,11 +24,21 @@ from opsdk.nn.layer.containers import LayerList as LayerList
 from opsdk.nn.layer.containers import ParameterDict as ParameterDict
 from opsdk.nn.layer.containers import ParameterList as ParameterList
 from opsdk.nn.layer.containers import Sequential as Sequential
+from opsdk.nn.layer.dropout import AlphaDropout as AlphaDropout
+from opsdk.nn.layer.dropout import DropBlock as DropBlock
+from opsdk.nn.layer.dropout import Dropout as Dropout
+from opsdk.nn.layer.dropout import Dropout1d as Dropout1d
+from opsdk.nn.layer.dropout import Dropout2D as Dropout2D
+from opsdk.nn.layer.dropout import Dropout2d as Dropout2d
+from opsdk.nn.layer.dropout import Dropout3D as Dropout3D
+from opsdk.nn.layer.dropout import Dropout3d as Dropout3d
 from opsdk.nn.layer.layer import Layer as Layer
 from opsdk.nn.layer.layers import CrossEntropyLoss as CrossEntropyLoss
+from opsdk.nn.layer.layers import Embedding as Embedding
 from opsdk.nn.layer.layers import Flatten as Flatten
 from opsdk.nn.layer.layers import Linear as Linear
 from opsdk.nn.layer.layers import MSELoss as MSELoss
+from opsdk.nn.layer.plug_in import PlugIn as PlugIn
 from opsdk.nn.parameter import Parameter as Parameter
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 

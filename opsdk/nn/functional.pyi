@@ -6,6 +6,12 @@ Written by `python -m tests.contracts.stubs`.
 from typing import Any
 
 from opsdk.define.op import Op
+from opsdk.nn.dropout import alpha_dropout as alpha_dropout
+from opsdk.nn.dropout import drop_block as drop_block
+from opsdk.nn.dropout import dropout as dropout
+from opsdk.nn.dropout import dropout2d as dropout2d
+from opsdk.nn.dropout import dropout3d as dropout3d
+from opsdk.nn.embedding import embedding as embedding
 from opsdk.nn.loss import cross_entropy as cross_entropy
 from opsdk.nn.loss import mse_loss as mse_loss
 from opsdk.nn.loss import square_error_cost as square_error_cost
