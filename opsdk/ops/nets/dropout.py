@@ -169,7 +169,7 @@ def drop_block(x: np.ndarray, *, p: float, block_size: int, training: bool, rng:
     for down in range(side):
         for right in range(side):
             mask[..., down : down + room[0], right : right + room[1]] &= ~begins
-    return np.where(mask, _scaled(x, mask.size / max(int(mask.sum()), 1)), x.dtype.type(0))
+    return np.where(mask, _scaled(x, mask.size / max(int(np.count_nonzero(mask)), 1)), x.dtype.type(0))
 
 
 @drop_block.check
