@@ -94,62 +94,79 @@ def test_c04_a_post_hook_doubles_what_comes_out_until_its_handle_removes_it():
     assert model(opsdk.ones([10, 1])).numpy().tolist() == [[1.0]] * 10
 
 
-def test_c05_a_hook_may_give_another_gradient_and_may_not_change_the_one_it_gets():
-    x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
-    kept = x.register_hook(lambda grad: None)
-    (x * 3.0).sum().backward()
-    assert x.grad.numpy().tolist() == [3.0, 3.0]
-    kept.remove()
-    handle = x.register_hook(lambda grad: [grad.fill_(7.0)].clear())
-    with pytest.raises(errors.HookError, match="expected its gradient untouched, it was changed in place"):
-        (x * 3.0).sum().backward()
-    handle.remove()
-    assert x.grad.numpy().tolist() == [3.0, 3.0]
+def document():
+    """o = z · (x + y) of the document, with its four-element tensors."""
+    x, y, z = (
+        opsdk.to_tensor(np.array(values, "float32"), stop_gradient=False)
+        for values in ([0, 1, 2, 3], [4, 5, 6, 7], [1, 2, 3, 4])
+    )
+    return x, y, z
 
 
-def test_c06_several_hooks_run_in_the_order_in_which_they_were_registered():
+def test_c05_a_tensor_hook_runs_for_each_gradient_and_may_return_another_one():
+    x, y, z = document()
     seen = []
-    x = opsdk.to_tensor([1.0], stop_gradient=False)
-    first = x.register_hook(lambda grad: (seen.append(grad.item()), grad + 1.0)[1])
-    x.register_hook(lambda grad: (seen.append(grad.item()), grad * 10.0)[1])
-    (x * 3.0).sum().backward()
-    assert (seen, x.grad.item()) == ([3.0, 4.0], 40.0)
-    first.remove()
-    (x * 3.0).sum().backward()
-    assert seen[2:] == [3.0]
+    x.register_hook(lambda grad: seen.append(grad.tolist()))  # None keeps the gradient
+    y.register_hook(lambda grad: grad * 2)  # another one goes on
+    for _ in range(2):
+        z.matmul(x + y).backward()
+    assert seen == [[1.0, 2.0, 3.0, 4.0]] * 2
+    assert x.grad.tolist() == [2.0, 4.0, 6.0, 8.0]
+    assert y.grad.tolist() == [4.0, 8.0, 12.0, 16.0]
 
 
-def example():
-    """The document's example: what its first hook printed, and the tensors."""
-    printed = []
-    x = opsdk.to_tensor([0.0, 1.0, 2.0, 3.0], stop_gradient=False)
-    y = opsdk.to_tensor([4.0, 5.0, 6.0, 7.0], stop_gradient=False)
-    z = opsdk.to_tensor([1.0, 2.0, 3.0, 4.0])
-    handle = x.register_hook(lambda grad: printed.append(grad.numpy().tolist()))
-    x.register_hook(lambda grad: grad * 2)
+def test_c06_several_hooks_run_in_order_and_are_removed():
+    x, y, z = document()
+    order = []
+    first = x.register_hook(lambda grad: order.append("first") or grad + 1)
+    x.register_hook(lambda grad: order.append("second") or grad * 10)
+    z.matmul(x + y).backward()
+    assert order == ["first", "second"]
+    assert x.grad.tolist() == [20.0, 30.0, 40.0, 50.0]
+    assert first.remove() is True
+    assert first.remove() is False
+    x.clear_grad()
+    z.matmul(x + y).backward()
+    assert order == ["first", "second", "second"]
+    assert x.grad.tolist() == [10.0, 20.0, 30.0, 40.0]
+
+
+def test_c07_the_example_of_the_document_prints_and_gives_what_it_says(capsys):
+    x, y, z = document()
+
+    def print_hook(grad):
+        print(grad.numpy())
+
+    def double_hook(grad):
+        return grad * 2
+
+    x.register_hook(print_hook)
+    x.register_hook(double_hook)
     w = x + y
-    return printed, x, y, z, w, handle
-
-
-def test_c07_the_example_gives_the_gradients_of_the_document():
-    printed, x, y, z, w, handle = example()
     w.register_hook(lambda grad: grad * 2)
     z.matmul(w).backward()
-    assert printed == [[2.0, 4.0, 6.0, 8.0]]
-    assert (x.grad.numpy().tolist(), y.grad.numpy().tolist()) == ([4.0, 8.0, 12.0, 16.0], [2.0, 4.0, 6.0, 8.0])
-    assert (handle.remove(), handle.remove()) == (True, False)
+    assert capsys.readouterr().out == "[2. 4. 6. 8.]\n"
+    assert x.grad.tolist() == [4.0, 8.0, 12.0, 16.0]
+    assert y.grad.tolist() == [2.0, 4.0, 6.0, 8.0]
 
 
-def test_c08_an_interior_tensor_keeps_its_gradient_where_it_was_asked_to():
-    _, _, _, z, w, _ = example()
-    w.register_hook(lambda grad: grad * 2)
-    z.matmul(w).backward()
-    assert w.grad is None  # ERR: the document prints [1. 2. 3. 4.]
-    _, _, _, z, w, _ = example()
+def test_c08_an_interior_tensor_has_its_gradient_where_it_was_asked_to_retain_it():
+    x, y, z = document()
+    w = x + y
+    v = x * 1
     w.retain_grads()
     w.register_hook(lambda grad: grad * 2)
-    z.matmul(w).backward()
-    assert w.grad.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
+    (z.matmul(w) + v.sum()).backward()
+    assert w.grad.tolist() == [1.0, 2.0, 3.0, 4.0]  # as the document has it
+    assert v.grad is None
+
+
+def test_c05_a_hook_may_not_change_the_gradient_that_it_gets():
+    x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    x.register_hook(lambda grad: [grad.fill_(7.0)].clear())
+    with pytest.raises(errors.HookError, match="expected its gradient untouched, it was changed in place"):
+        (x * 3.0).sum().backward()
+    assert x.grad is None
 
 
 # -- the dropout that is plugged in -----------------------------------------------------------------------------------
