@@ -9,6 +9,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.torch_layout import TorchEntry, TorchLayout
 from opsdk.ops.functions import flatten
 
 
@@ -30,6 +31,8 @@ class Linear(Layer):
     Raises:
         AttributeValueError: a size below 1, or no weight.
     """
+
+    torch_layout = TorchLayout({"weight": TorchEntry("weight", (1, 0))})
 
     # Any: every form that `as_param_attr` takes; tensors, variables or arrays.
     def __init__(
