@@ -39,7 +39,9 @@ class GELU(Layer):
         approximate: "none", or "tanh" for the usual approximation.
     """
 
-    def __init__(self, approximate: str = "none") -> None: ...
+    def __init__(self, approximate: str = 'none') -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x
         + 0.044715 x³))). Differentiable.
@@ -55,7 +57,9 @@ class Softplus(Layer):
         beta: how sharp the bend is, > 0.
     """
 
-    def __init__(self, beta: float = 1.0) -> None: ...
+    def __init__(self, beta: float = 1.0) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns log(1 + exp(beta x)) / beta, without overflow. Differentiable."""
 
@@ -75,7 +79,9 @@ class LeakyReLU(Layer):
         negative_slope: the slope below 0.
     """
 
-    def __init__(self, negative_slope: float = 0.01) -> None: ...
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""
 
@@ -89,7 +95,9 @@ class ELU(Layer):
         alpha: how far below 0 it goes.
     """
 
-    def __init__(self, alpha: float = 1.0) -> None: ...
+    def __init__(self, alpha: float = 1.0) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink. Differentiable."""
 
@@ -117,7 +125,9 @@ class Softmax(Layer):
         axis: along which.
     """
 
-    def __init__(self, axis: int = -1) -> None: ...
+    def __init__(self, axis: int = -1) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns exp(x) normalised to sum 1 along an axis; nothing overflows, a row of -inf gives nan.
         Differentiable.
@@ -133,7 +143,9 @@ class LogSoftmax(Softmax):
         axis: along which.
     """
 
-    def __init__(self, axis: int = -1) -> None: ...
+    def __init__(self, axis: int = -1) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns log of softmax, without forming the softmax. Differentiable."""
 
