@@ -2,6 +2,7 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import dropout as _dropout
 from opsdk.nn.layer.containers import (
     LayerDict,
     LayerList,
@@ -12,15 +13,19 @@ from opsdk.nn.layer.containers import (
     Sequential,
 )
 from opsdk.nn.layer.layer import Layer, Module
-from opsdk.nn.layer.layers import CrossEntropyLoss, Flatten, Linear, MSELoss
+from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
+from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
 globals().update({name: getattr(_activation, name) for name in _activation.__all__})
+globals().update({each.__name__: each for each in _dropout.LAYERS})
 
 __all__ = [
     *_activation.__all__,
+    *[each.__name__ for each in _dropout.LAYERS],
     "CrossEntropyLoss",
+    "Embedding",
     "Flatten",
     "Layer",
     "LayerDict",
@@ -34,6 +39,7 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PlugIn",
     "Sequential",
     "functional",
     "init",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsdk.nn import dropout as _dropout
+from opsdk.nn.embedding import embedding
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
 from opsdk.ops.functions import add, log_softmax, matmul, one_hot, softmax
@@ -27,11 +29,14 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
 globals().update(_activations)
+globals().update({each.__name__: each for each in _dropout.FUNCTIONS})
 swish = _activations["silu"]
 
 __all__ = [
     *_activations,
+    *[each.__name__ for each in _dropout.FUNCTIONS],
     "cross_entropy",
+    "embedding",
     "linear",
     "log_softmax",
     "mse_loss",
