@@ -225,3 +225,15 @@ class MissingDependencyError(OpsdkError, ImportError, code="OP501"):
 
 class TargetError(OpsdkError, LookupError, code="OP510"):
     """A command's TARGET, or another argument of it, names nothing that is there."""
+
+
+class SavedFileError(OpsdkError, ValueError, code="OP520"):
+    """A file that was to be loaded is damaged, cut off, of a newer version, or holds what is not loaded."""
+
+
+class FileMissingError(OpsdkError, FileNotFoundError, ValueError, code="OP521"):
+    """There is no file where one was to be loaded from."""
+
+
+class FileWriteError(OpsdkError, OSError, ValueError, code="OP522"):
+    """A file cannot be written."""
