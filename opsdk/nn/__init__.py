@@ -16,6 +16,7 @@ from opsdk.nn.layer.layer import Layer, Module
 from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
 from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
+from opsdk.nn.stateless import functional_call
 from opsdk.ops.initializer import ParamAttr
 
 globals().update({name: getattr(_activation, name) for name in _activation.__all__})
@@ -42,6 +43,7 @@ __all__ = [
     "PlugIn",
     "Sequential",
     "functional",
+    "functional_call",
     "init",
     "initializer",
 ]

@@ -50,6 +50,7 @@ from opsdk.nn.layer.layers import Linear as Linear
 from opsdk.nn.layer.layers import MSELoss as MSELoss
 from opsdk.nn.layer.plug_in import PlugIn as PlugIn
 from opsdk.nn.parameter import Parameter as Parameter
+from opsdk.nn.stateless import functional_call as functional_call
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 
 Module = Layer
