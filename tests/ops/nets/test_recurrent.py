@@ -10,7 +10,7 @@ X, STATE, W, R = np.ones((3, 2, 4)), np.zeros((2, 2, 5)), np.ones((20, 4)), np.o
 def test_shapes_that_do_not_fit_are_refused_by_name():
     with pytest.raises(errors.ShapeError, match=r"x expected shape \(T, B, I\), got \(3, 2\)"):
         rnn(X[..., 0], STATE, W, R)
-    with pytest.raises(errors.ShapeError, match=r"state expected shape \(1, 2, 5\) of GRU to fit x"):
+    with pytest.raises(errors.ShapeError, match=r"op 'opsdk::rnn': state expected shape \(1, 2, 5\) of GRU to fit x"):
         rnn(X, STATE, W[:15], R[:15], mode="GRU")
     with pytest.raises(errors.ShapeError, match=r"length expected shape \(2,\)"):
         rnn(X, STATE, W, R, None, None, np.array([3]))
