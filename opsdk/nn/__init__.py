@@ -2,7 +2,9 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import cells as _cells
 from opsdk.nn.layer import dropout as _dropout
+from opsdk.nn.layer import recurrent as _recurrent
 from opsdk.nn.layer.containers import (
     LayerDict,
     LayerList,
@@ -20,11 +22,12 @@ from opsdk.nn.stateless import functional_call
 from opsdk.ops.initializer import ParamAttr
 
 globals().update({name: getattr(_activation, name) for name in _activation.__all__})
-globals().update({each.__name__: each for each in _dropout.LAYERS})
+_layers = {each.__name__: each for each in (*_dropout.LAYERS, *_cells.LAYERS, *_recurrent.LAYERS)}
+globals().update(_layers)
 
 __all__ = [
     *_activation.__all__,
-    *[each.__name__ for each in _dropout.LAYERS],
+    *_layers,
     "CrossEntropyLoss",
     "Embedding",
     "Flatten",

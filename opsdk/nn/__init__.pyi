@@ -29,6 +29,12 @@ from opsdk.nn.layer.activation import Softsign as Softsign
 from opsdk.nn.layer.activation import Tanh as Tanh
 from opsdk.nn.layer.activation import Tanhshrink as Tanhshrink
 from opsdk.nn.layer.activation import ThresholdedReLU as ThresholdedReLU
+from opsdk.nn.layer.cells import BiRNN as BiRNN
+from opsdk.nn.layer.cells import GRUCell as GRUCell
+from opsdk.nn.layer.cells import LSTMCell as LSTMCell
+from opsdk.nn.layer.cells import RNN as RNN
+from opsdk.nn.layer.cells import RNNCellBase as RNNCellBase
+from opsdk.nn.layer.cells import SimpleRNNCell as SimpleRNNCell
 from opsdk.nn.layer.containers import LayerDict as LayerDict
 from opsdk.nn.layer.containers import LayerList as LayerList
 from opsdk.nn.layer.containers import ParameterDict as ParameterDict
@@ -49,6 +55,9 @@ from opsdk.nn.layer.layers import Flatten as Flatten
 from opsdk.nn.layer.layers import Linear as Linear
 from opsdk.nn.layer.layers import MSELoss as MSELoss
 from opsdk.nn.layer.plug_in import PlugIn as PlugIn
+from opsdk.nn.layer.recurrent import GRU as GRU
+from opsdk.nn.layer.recurrent import LSTM as LSTM
+from opsdk.nn.layer.recurrent import SimpleRNN as SimpleRNN
 from opsdk.nn.parameter import Parameter as Parameter
 from opsdk.nn.stateless import functional_call as functional_call
 from opsdk.ops.initializer import ParamAttr as ParamAttr
