@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,155 +11,22 @@ import numpy as np
 from opsdk.autograd import engine
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, seed_of
-from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
-from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.leveled import Leveled, Transform
 from opsdk.autograd.node import GradNode
+from opsdk.autograd.recorded import TensorAlgebra
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.call.application import Application, opaque_gradient
+from opsdk.autograd.transform.leveled import Leveled, Transform
 from opsdk.backends.call.constant import as_constant
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import is_leased
-from opsdk.backends.memory.device import memory_at, memory_of
 from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import ArityError, GraphError
+from opsdk.core.errors import ArityError, GraphError, UnusedInputError
 from opsdk.core.modes import GradMode, is_grad_enabled
-from opsdk.core.nested import each, flat
 from opsdk.core.origin import trimming
-from opsdk.core.spec import TensorSpec
 from opsdk.define.interceptors import Interceptor, active, outside
-from opsdk.define.op import Op
 from opsdk.define.vjp import register_vjp
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.elementwise import elementwise_add
-from opsdk.ops.reduction import sum_to_like
 
 # Any, in this file: tensors, lists of them, None.
-
-
-class TensorAlgebra(ArrayAlgebra):
-    """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
-
-    records = True
-    _sum = staticmethod(elementwise_add)
-
-    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
-        """Calls the gradient op of a node on tensors."""
-        gradient_op(node)
-        plan = node.plan
-        application = applied(node, cotangents, edges)
-        saved = saved_tensors(node)
-        if not application.leave_unreached(is_leaf):
-            return [None] * len(node.edges)
-        zeros = memory_at(plan.place, "zeros").zeros
-        inputs = application.op_inputs(saved, partial(node.zeros_of, lambda *spec: tensor_of(zeros(*spec))))
-        handle = application.rule.op
-        assert isinstance(handle, Op)
-        gradient = handle.opdef  # as it is now: its call is recorded now
-        followed = (tensor for i in gradient.differentiable_inputs() for tensor in flat(inputs[i]))
-        is_closed = gradient.grad is None and not gradient.is_composite
-        if is_closed and (gradient.moving or not all(t.stop_gradient for t in followed)):
-            raise opaque_gradient(
-                gradient,
-                node.used_at or "",
-                f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{plan.opdef.schema.name}.backward("
-                "composite=True) with opsdk ops only (any order)",
-            )
-        given = {**node.specs, **application.rule.objects_in(saved)}
-        edges = _unread_edges(node) if gradient.grad is not None else ()
-        if edges:
-            _need_a_node(inputs, application)
-        made = application.gradients(lambda attrs: handle(*inputs, **attrs, **given))
-        if edges:
-            _lead_on(flat(made), edges)
-        return node.by_edge(application.route(made, holding(application, _sum_to)))
-
-    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
-        """Calls the hooks."""
-        return run_hooks(hooks, value, kept)
-
-
-def _unread_edges(node: GradNode) -> list[Any]:
-    """Returns where the gradient goes of each input that the gradient op of a node does not read, but moves with.
-
-    Empty where nobody wants any.
-    """
-    unread = () if node.plan.rule is None else node.plan.rule.unread
-    every = node.by_input(node.edges) if unread else ()
-    edges = [every[i] if i < len(every) else None for i in unread]
-    return edges if any(edge is not None for edge in edges) else []
-
-
-def _need_a_node(inputs: list[Any], application: Application) -> None:
-    """Sees that the call of a gradient op is recorded, also where no tensor that it is given is in a graph."""
-
-    def needing(value: Any) -> Any:
-        is_plain = value is not None and value.stop_gradient
-        return tensor_of(value._array, stop_gradient=False) if is_plain else value
-
-    at = [i for i, source in enumerate(application.rule.sources) if source.kind == "cotangent"]
-    for i in at[:1]:
-        inputs[i] = each(inputs[i], needing)
-
-
-def _lead_on(made: Iterable[Tensor | None], edges: Sequence[Any]) -> None:
-    """Gives the node of a recorded gradient op the edges of the inputs that it moves with, behind those of its own."""
-    node = next((value._edge[0] for value in made if value is not None and value._edge is not None), None)
-    if node is None:  # nothing came back
-        return
-    count = len(node.by_input(node.edges))
-    asked = {i - count: name for name, i in node.plan.asks if i >= count}
-    node.specs = {**node.specs, **{name: _spec_at(edges[k]) for k, name in asked.items() if edges[k] is not None}}
-    node.edges = (*node.edges, *edges)
-    if node.layout:
-        node.layout = (*node.layout, *[None] * len(edges))
-
-
-def _spec_at(edge: Any) -> TensorSpec:
-    target, index = edge
-    return TensorSpec.of(target._array) if index < 0 else TensorSpec(*target.spec(index))
-
-
-def saved_tensors(node: GradNode) -> list[Any]:
-    """Returns what a node saved as tensors in their place in the graph, so that gradients flow on through them.
-
-    Raises:
-        VersionError: one was changed in place.
-    """
-    saved = node.saved or ()
-    width = 1 if node.outputs is None else len(node.outputs)
-    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(width)])
-    values: list[Any] = []
-    tensors = len(node.plan.saves) - (0 if node.plan.rule is None else len(node.plan.rule.objects))
-    for i, ((kind, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
-        if kind in ("residual", "object"):
-            values.append(tensor_of(value) if i < tensors else value)
-            continue
-        box = saved[3 * i + 1]
-        is_cut = kind == "output" and node.plan.stops[position]
-        place = edges[position] if kind == "input" else outputs[position]
-        if value is None:
-            values.append(None)
-        elif isinstance(value, list):
-            rows = zip(value, [None] * len(value) if is_cut else place, box.boxes, strict=True)
-            values.append([None if item is None else _in_graph(item, *where) for item, *where in rows])
-        else:
-            values.append(_in_graph(value, None if is_cut else place, box))
-    return values
-
-
-def _in_graph(array: np.ndarray, edge: Any, counter: list[Any]) -> Tensor:
-    """Returns an array as a tensor at its place in the graph; it counts changes together with the tensor saved."""
-    target, index = (None, 0) if edge is None else edge
-    if index < 0:
-        return target  # type: ignore[return-value]
-    made = tensor_of(array, edge is None, edge)
-    made._version = counter
-    return made
-
-
-def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
-    return sum_to_like(value, tensor_of(memory_of(value._array).empty(shape, value.dtype)))
 
 
 class Ways:
@@ -215,7 +81,7 @@ def grad(
     create_graph: bool = False,
     only_inputs: bool = True,
     allow_unused: bool = False,
-    no_grad_vars: Sequence[Tensor] | None = None,
+    no_grad_vars: Tensor | Collection[Tensor] | None = None,
 ) -> list[Any]:
     """Returns the gradients of the sum of `outputs` with respect to `inputs`; no `grad` attribute is touched.
 
@@ -228,10 +94,11 @@ def grad(
         create_graph: records the gradients' own computation, so that they can be differentiated.
         only_inputs: True; other leaves never receive gradients here.
         allow_unused: gives None for an input that the outputs do not depend on, instead of an error.
-        no_grad_vars: tensors to treat as constants.
+        no_grad_vars: a tensor or several to treat as constants.
 
     Raises:
-        GraphError: an input does not appear in the graph of the outputs, or only as what passes no gradient on.
+        UnusedInputError: an input does not appear in the graph of the outputs, or only as what passes no gradient on.
+        GraphError: no graph was recorded, or something else than tensors is given.
         DerivativeOrderError: `create_graph` meets a backward that is opaque NumPy code.
         ShapeError, DTypeError: a cotangent does not fit its output.
 
@@ -251,10 +118,11 @@ def grad(
         raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
     for root in roots:
         engine.check_root(root, "grad")
+    blocked = [] if no_grad_vars is None else _tensors(no_grad_vars, "grad: no_grad_vars")
     leveled = [value for value in (*roots, *targets, *cotangents) if isinstance(value, Leveled)]
     if leveled:
         run = max((value._owner for value in leveled), key=lambda owner: owner.level)
-        blocked = run.beneath(list(no_grad_vars or ()))
+        blocked = run.beneath(blocked)
         more = {"retain_graph": retain_graph, "allow_unused": allow_unused, "no_grad_vars": blocked}
         with outside(run):
             return run.grad(roots, targets, cotangents, create_graph=create_graph, **more)
@@ -268,7 +136,7 @@ def grad(
             else:
                 seeds[i] = value.clone() if engine.has_hooks(root) else value
     wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
-    ways = Ways(roots, targets, no_grad_vars or ())
+    ways = Ways(roots, targets, blocked)
     engine.ACTIVE.append(None)
     try:
         with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
@@ -280,7 +148,7 @@ def grad(
     for i, target in enumerate(targets):
         entry = leaves.get(id(target), (None, None))[1] if target._edge is None else captured.get(wanted[target._edge])
         if entry is None and not allow_unused:
-            raise GraphError(f"grad: input {i} of shape {tuple(target.shape)} {_unused(target, visited)}")
+            raise UnusedInputError(f"grad: input {i} of shape {tuple(target.shape)} {_unused(target, visited)}")
         if entry is not None and not create_graph:
             is_view = entry.base is not None and not is_leased(entry, handed)
             is_shared = target._edge is not None or is_view or any(entry is held for held in handed)
@@ -335,7 +203,7 @@ def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retai
         ArityError: not one cotangent per tensor.
         GraphError, ShapeError, DTypeError, GradientMissingError, VersionError: as `Tensor.backward` raises them.
     """
-    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    roots = _tensors(tensors, "backward: tensors")
     cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
     seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
     engine.run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
@@ -413,4 +281,6 @@ def _tensors(values: Any, subject: str) -> list[Tensor]:
     for value in listed:
         if not isinstance(value, Tensor):
             raise GraphError(f"{subject} expected tensors, got {type(value).__name__}")
+    if not listed and "no_grad" not in subject:
+        raise GraphError(f"{subject} expected at least one tensor, got none")
     return listed

@@ -9,10 +9,10 @@ import numpy as np
 
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.derivatives import apart, grad
-from opsdk.autograd.forward_mode import Dual, ForwardMode
-from opsdk.autograd.leveled import Leveled
 from opsdk.autograd.tensor import Tensor
-from opsdk.autograd.vmap import vmap
+from opsdk.autograd.transform.batching import vmap
+from opsdk.autograd.transform.forward_mode import Dual, ForwardMode
+from opsdk.autograd.transform.leveled import Leveled
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, GraphError, MixedRuntimeError, ShapeError
 from opsdk.core.modes import GradMode
 from opsdk.core.origin import trimming

@@ -497,3 +497,31 @@ def test_an_input_that_an_op_declares_to_carry_no_gradient_is_named_where_one_is
         with pytest.raises(GraphError, match=re.escape(message)):
             opsdk.grad(op([x, x], leaf), leaf)
         assert opsdk.grad(op([x, x], leaf), leaf, allow_unused=True) == [None]
+
+
+def test_constants_are_one_tensor_or_any_collection_of_them():
+    x, y = (opsdk.to_tensor([value], stop_gradient=False) for value in (2.0, 3.0))
+    a, b = x * y, x * x
+    for given in (a, [a], (a,), {a}):
+        (dx,) = opsdk.grad(a + b, x, no_grad_vars=given, retain_graph=True)
+        assert dx.tolist() == [4.0]
+    with pytest.raises(GraphError, match="grad: no_grad_vars expected tensors, got int"):
+        opsdk.grad(a + b, x, no_grad_vars=3)
+    assert opsdk.grad(a + b, x, no_grad_vars=[])[0].tolist() == [7.0]
+
+
+def test_an_unused_input_is_also_the_error_that_paddle_raises():
+    x, y = (opsdk.to_tensor([value], stop_gradient=False) for value in (2.0, 3.0))
+    with pytest.raises(ValueError, match="does not appear in the graph of the outputs"):
+        opsdk.grad(x * x, y)
+
+
+@pytest.mark.parametrize("wrong", [3, [3], [None]])
+def test_backward_of_what_is_no_tensor_is_an_error(wrong):
+    with pytest.raises(GraphError, match="backward: tensors expected tensors, got (int|NoneType)"):
+        opsdk.autograd.backward(wrong)
+
+
+def test_backward_of_nothing_is_an_error():
+    with pytest.raises(GraphError, match="backward: tensors expected at least one tensor, got none"):
+        opsdk.autograd.backward([])

@@ -100,6 +100,14 @@ class Leveled(Tensor):
 
     __copy__ = __getstate__ = __deepcopy__
 
+    def register_hook(self, hook: Any) -> Any:
+        """Refuses: a hook belongs to a tensor of a graph, which this stands for."""
+        return self._array
+
+    def retain_grads(self) -> None:
+        """Refuses, likewise."""
+        return self._array  # type: ignore[no-any-return]
+
     def detach(self) -> Tensor:
         """Returns the value outside of the graph."""
         return self._owner.detached(self)

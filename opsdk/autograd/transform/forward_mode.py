@@ -7,8 +7,8 @@ from itertools import compress
 from typing import Any
 
 from opsdk.autograd.derivatives import apart, grad
-from opsdk.autograd.leveled import Leveled, Transform, body_of
 from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.transform.leveled import Leveled, Transform, body_of
 from opsdk.backends.call.application import Application, missing_gradient
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.modes import GradMode, is_grad_enabled

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.autograd.batch_rules import RULES, Unruled, aligned
 from opsdk.autograd.derivatives import apart, grad
-from opsdk.autograd.forward_mode import is_elementwise
-from opsdk.autograd.leveled import Leveled, Transform, body_of
 from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.transform.batch_rules import RULES, Unruled, aligned
+from opsdk.autograd.transform.forward_mode import is_elementwise
+from opsdk.autograd.transform.leveled import Leveled, Transform, body_of
 from opsdk.core.errors import AttributeValueError, GraphError
 from opsdk.core.nested import flat
 from opsdk.core.random import Draw, next_seed
