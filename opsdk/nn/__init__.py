@@ -2,6 +2,9 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import convolution as _convolution
+from opsdk.nn.layer import normalization as _normalization
+from opsdk.nn.layer import pooling as _pooling
 from opsdk.nn.layer.containers import (
     LayerDict,
     LayerList,
@@ -16,10 +19,14 @@ from opsdk.nn.layer.layers import CrossEntropyLoss, Flatten, Linear, MSELoss
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
-globals().update({name: getattr(_activation, name) for name in _activation.__all__})
+_TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
+globals().update({name: getattr(table, name) for table in _TABLES for name in table.__all__})
 
 __all__ = [
     *_activation.__all__,
+    *_convolution.__all__,
+    *_normalization.__all__,
+    *_pooling.__all__,
     "CrossEntropyLoss",
     "Flatten",
     "Layer",
