@@ -151,6 +151,10 @@ class NotRecordedError(OpsdkError, TypeError, code="OP217"):
     """A NumPy function without an op was called on a value that a graph follows."""
 
 
+class PyLayerError(OpsdkError, ValueError, TypeError, code="OP218"):
+    """A PyLayer took, or returned, something else than its forward and backward may."""
+
+
 class KernelNotFoundError(OpsdkError, LookupError, TypeError, code="OP220"):
     """No kernel serves the place and dtype of a call."""
 

@@ -3,6 +3,7 @@
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
 from opsdk.nn.layer import convolution as _convolution
+from opsdk.nn.layer import dropout as _dropout
 from opsdk.nn.layer import normalization as _normalization
 from opsdk.nn.layer import pooling as _pooling
 from opsdk.nn.layer.containers import (
@@ -15,19 +16,23 @@ from opsdk.nn.layer.containers import (
     Sequential,
 )
 from opsdk.nn.layer.layer import Layer, Module
-from opsdk.nn.layer.layers import CrossEntropyLoss, Flatten, Linear, MSELoss
+from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
+from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
 _TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
 globals().update({name: getattr(table, name) for table in _TABLES for name in table.__all__})
+globals().update({each.__name__: each for each in _dropout.LAYERS})
 
 __all__ = [
     *_activation.__all__,
     *_convolution.__all__,
     *_normalization.__all__,
     *_pooling.__all__,
+    *[each.__name__ for each in _dropout.LAYERS],
     "CrossEntropyLoss",
+    "Embedding",
     "Flatten",
     "Layer",
     "LayerDict",
@@ -41,6 +46,7 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PlugIn",
     "Sequential",
     "functional",
     "init",

@@ -169,3 +169,4 @@ def _conv_transpose_of(axes: int) -> Any:
 
 conv1d, conv2d, conv3d = map(_conv_of, FORMATS)
 conv1d_transpose, conv2d_transpose, conv3d_transpose = map(_conv_transpose_of, FORMATS)
+FUNCTIONS = conv1d, conv2d, conv3d, conv1d_transpose, conv2d_transpose, conv3d_transpose

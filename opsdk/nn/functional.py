@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.nn.convolution import conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose
+from opsdk.nn import convolution as _convolution
+from opsdk.nn import dropout as _dropout
+from opsdk.nn import normalization as _normalization
+from opsdk.nn import pooling as _pooling
+from opsdk.nn.embedding import embedding
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
-from opsdk.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
-from opsdk.nn.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
 from opsdk.ops.activation import ACTIVATIONS
 from opsdk.ops.functions import add, log_softmax, matmul, one_hot, softmax
 
@@ -43,38 +32,23 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
 globals().update(_activations)
+_families = {
+    each.__name__: each
+    for family in (_convolution, _dropout, _normalization, _pooling)
+    for each in family.FUNCTIONS  # type: ignore[attr-defined]
+}
+globals().update(_families)
 swish = _activations["silu"]
 
 __all__ = [
     *_activations,
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
-    "conv1d",
-    "conv1d_transpose",
-    "conv2d",
-    "conv2d_transpose",
-    "conv3d",
-    "conv3d_transpose",
+    *_families,
     "cross_entropy",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
+    "embedding",
     "linear",
     "log_softmax",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
     "mse_loss",
     "one_hot",
-    "rms_norm",
     "softmax",
     "square_error_cost",
     "swish",

@@ -238,3 +238,6 @@ def _flat(who: str, name: str, value: Any, filling: float, sizes: Sequence[int],
     if shape not in ((count,), tuple(sizes)):
         raise ShapeError(f"{who}: {name} expected shape {tuple(sizes)}, got {shape}")
     return ops.flatten(value) if len(shape) > 1 else value
+
+
+FUNCTIONS = batch_norm, group_norm, instance_norm, layer_norm, rms_norm

@@ -254,3 +254,10 @@ def _layout(who: str, x: Any, data_format: Any) -> bool:
     if len(shape) != axes + 2:
         raise ShapeError(f"{who}: x expected shape ({', '.join(data_format)}), got {shape}")
     return last
+
+
+FUNCTIONS = (
+    *(max_pool1d, max_pool2d, max_pool3d, avg_pool1d, avg_pool2d, avg_pool3d),
+    *(adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d),
+    *(adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d),
+)

@@ -1,1 +1,1 @@
-"""The ops that nets of images and sequences are made of: convolution, pooling, normalization with statistics."""
+"""Ops of neural networks: what a layer computes in one call."""

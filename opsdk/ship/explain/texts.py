@@ -144,6 +144,13 @@ TEXTS = {
           either  np.arctan(x.detach().numpy())  outside of the graph, on purpose
           or      define an op: @opsdk.op with np.arctan in it, and its backward
         """,
+    "OP218": """
+        A PyLayer's forward returns at least one tensor, alone or in lists and tuples. Its backward returns a Tensor or
+        None for each tensor that forward took, in order, of its shape and dtype; for a list of tensors a list.
+
+          right   def forward(ctx, x, y, factor): ...
+                  def backward(ctx, dz): return dx, dy
+        """,
     "OP220": """
         No kernel of the op serves this place and dtype. The message lists the kernels. `opsdk show OP` says where each
         is.
