@@ -58,7 +58,10 @@ class _Convolution(Layer):
             raise AttributeValueError(f"{name}: padding_mode expected {wanted}, got {padding_mode!r}")
         if padding_mode != "zeros":
             sizes_of(padding, axes, f"{name}: padding, beside padding_mode={padding_mode!r},", 0)
-        self.padding, self.output_padding, self.padding_mode = padding, output_padding, padding_mode
+        for what, value in {"padding": padding, "output_padding": output_padding}.items():
+            is_kept = isinstance(value, str) or self.sequence is list  # in the form that it was given, as in Paddle
+            setattr(self, what, value if is_kept else tuple(sizes_of(value, axes, f"{name}: {what}", 0)))
+        self.padding_mode = padding_mode
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -126,10 +129,7 @@ class _InTorch(_Convolution):
 
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
-        padding = self.padding
-        self.padding = padding if isinstance(padding, str) else tuple(sizes_of(padding, self.axes, "padding", 0))
         changed = self._changed("padding", "dilation", "output_padding", "groups")
-        self.padding = padding
         head = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         return f"{head}{changed}{', bias=False' if self.bias is None else ''}{self._changed('padding_mode')}"
 

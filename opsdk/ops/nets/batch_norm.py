@@ -17,6 +17,7 @@ from opsdk.define.sample import Sample
 from opsdk.ops import functions as ops
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.nets.geometry import as_given, channels_first
+from opsdk.ops.reduction import reduce_sum
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 _KEPT = ("running_mean", "running_var", "batches")
@@ -99,6 +100,10 @@ def batch_norm(
 
     Gradient: with respect to x, weight and bias, to any order; in training through the statistics of the batch.
     """
+    scale, shift, *kept = [
+        None if one is None else TensorSpec.of(one) for one in (weight, bias, running_mean, running_var)
+    ]
+    _infer(TensorSpec.of(x), scale, shift, kept[0], kept[1], channels_last)
     images, wide = channels_first(x, channels_last), computed_in(x.dtype)
     axes = (0, *range(2, x.ndim))
     if training:
@@ -237,7 +242,7 @@ def _second(given: Sequence[Any], training: bool, channels_last: bool) -> tuple[
         return values if channels_last else ops.reshape(values, [-1, *[1] * (ndim - 2)])
 
     def summed(values: Any) -> Any:
-        return ops.sum(values, axes)
+        return reduce_sum(values, axis=axes)
 
     def levelled(values: Any) -> Any:
         return values - along(summed(values) * share)

@@ -17,12 +17,12 @@ from opsdk.ops.nets.geometry import (
     STEPS,
     Sizes,
     Steps,
-    as_given,
     attributes,
     channels_first,
     checked,
     each_axis,
     inputs,
+    sizes,
 )
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -56,11 +56,11 @@ def conv_transpose(
         ShapeError: shapes do not fit, or nothing is left.
         DTypeError: x and weight are of two dtypes.
     """
-    images = channels_first(x, channels_last)
-    sizes = [inputs(*each) for each in each_axis(images.shape, weight.shape, stride, padding, dilation)]
-    out = np.zeros((len(x), weight.shape[1] * groups, *sizes), x.dtype)
-    correlate_back(images, weight, groups, Steps(stride, dilation, padding[::2]), out)
-    return as_given(out, channels_last)
+    spec = _conv_transpose(TensorSpec.of(x), TensorSpec.of(weight), stride, padding, dilation, groups, channels_last)
+    out = np.zeros(sizes(spec), x.dtype)
+    steps = Steps(stride, dilation, padding[::2])
+    correlate_back(channels_first(x, channels_last), weight, groups, steps, channels_first(out, channels_last))
+    return out
 
 
 @conv_transpose.infer
@@ -81,14 +81,14 @@ def _conv_transpose(
             f"*kernel), where groups={groups} divides C, got {shape_text(weight.shape)} beside x {shape_text(x.shape)}"
         )
     axes = each_axis((batch, channels, *size), weight.shape, stride, padding, dilation)
-    sizes = [None if n is None or k is None else inputs(n, k, *rest) for n, k, *rest in axes]
-    if any(n is not None and n < 1 for n in sizes):
+    made = [None if n is None or k is None else inputs(n, k, *rest) for n, k, *rest in axes]
+    if any(n is not None and n < 1 for n in made):
         raise ShapeError(
             f"op 'opsdk::conv_transpose': padding expected to leave something, got {list(padding)}, which leaves "
-            f"{shape_text(sizes)}"
+            f"{shape_text(made)}"
         )
     count = None if each is None else each * groups
-    return TensorSpec((batch, *sizes, count) if channels_last else (batch, count, *sizes), x.dtype)
+    return TensorSpec((batch, *made, count) if channels_last else (batch, count, *made), x.dtype)
 
 
 @conv_transpose.backward(composite=True)

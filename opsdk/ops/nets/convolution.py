@@ -16,12 +16,12 @@ from opsdk.ops.nets.geometry import (
     STEPS,
     Sizes,
     Steps,
-    as_given,
     attributes,
     channels_first,
     checked,
     each_axis,
     outputs,
+    sizes,
 )
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -56,11 +56,11 @@ def conv(
         ShapeError: shapes do not fit, or the taps do not fit into what is padded.
         DTypeError: x and weight are of two dtypes.
     """
-    images = channels_first(x, channels_last)
-    sizes = [outputs(*each) for each in each_axis(images.shape, weight.shape, stride, padding, dilation)]
-    out = np.zeros((len(x), len(weight), *sizes), x.dtype)
-    correlate(images, weight, groups, Steps(stride, dilation, padding[::2]), out)
-    return as_given(out, channels_last)
+    spec = _conv(TensorSpec.of(x), TensorSpec.of(weight), stride, padding, dilation, groups, channels_last)
+    out = np.zeros(sizes(spec), x.dtype)
+    steps = Steps(stride, dilation, padding[::2])
+    correlate(channels_first(x, channels_last), weight, groups, steps, channels_first(out, channels_last))
+    return out
 
 
 @conv.infer
@@ -83,13 +83,13 @@ def _conv(
             f"where groups={groups} divides O, got {shape_text(weight.shape)} beside x {shape_text(x.shape)}"
         )
     axes = each_axis((batch, channels, *size), weight.shape, stride, padding, dilation)
-    sizes = [None if n is None or k is None else outputs(n, k, *rest) for n, k, *rest in axes]
-    if any(n is not None and n < 1 for n in sizes):
+    made = [None if n is None or k is None else outputs(n, k, *rest) for n, k, *rest in axes]
+    if any(n is not None and n < 1 for n in made):
         raise ShapeError(
             f"op 'opsdk::conv': x expected sizes that the kernel {shape_text(kernel)} with dilation {list(dilation)} "
             f"fits into, with padding {list(padding)}, got {shape_text(size)}"
         )
-    return TensorSpec((batch, *sizes, count) if channels_last else (batch, count, *sizes), x.dtype)
+    return TensorSpec((batch, *made, count) if channels_last else (batch, count, *made), x.dtype)
 
 
 @conv.backward(composite=True)
@@ -126,10 +126,11 @@ def conv_input(
     channels_last: bool,
 ) -> np.ndarray:
     """The gradient of `conv` with respect to x, which is of the shape of `like`; bilinear in the other two."""
-    dx = np.zeros(channels_first(like, channels_last).shape, like.dtype)
-    arrived = channels_first(dout, channels_last)
-    correlate_back(arrived, weight, groups, Steps(stride, dilation, padding[::2]), dx)
-    return as_given(dx, channels_last)
+    specs = TensorSpec.of(like), TensorSpec.of(weight), TensorSpec.of(dout)
+    dx = np.zeros(sizes(_conv_input(*specs, stride, padding, dilation, groups, channels_last)), like.dtype)
+    steps = Steps(stride, dilation, padding[::2])
+    correlate_back(channels_first(dout, channels_last), weight, groups, steps, channels_first(dx, channels_last))
+    return dx
 
 
 @conv_input.infer
@@ -181,6 +182,8 @@ def conv_weight(
     channels_last: bool,
 ) -> np.ndarray:
     """The gradient of `conv` with respect to its weight, which is of the shape of `like`; bilinear in the other two."""
+    specs = TensorSpec.of(x), TensorSpec.of(like), TensorSpec.of(dout)
+    _conv_weight(*specs, stride, padding, dilation, groups, channels_last)
     images, arrived = channels_first(x, channels_last), channels_first(dout, channels_last)
     steps = Steps(stride, dilation, padding[::2])
     return correlate_weight(images, arrived, like.shape[2:], groups, steps).astype(like.dtype, copy=False)

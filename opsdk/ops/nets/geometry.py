@@ -35,6 +35,11 @@ def each_axis(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Size
     return zip(x[2:], weight[2:], stride, padding[::2], padding[1::2], dilation, strict=True)
 
 
+def sizes(spec: TensorSpec) -> tuple[int, ...]:
+    """Returns the shape that an infer rule gives for arrays, of which all is known."""
+    return tuple([size or 0 for size in spec.shape])
+
+
 def last(*index: Any) -> Any:
     """Returns the index of the last axes that takes these (Any: whatever NumPy takes as an index)."""
     return (..., *index)

@@ -69,6 +69,7 @@ def max_pool(
     Raises:
         ShapeError: no window fits, or one has nothing but padding in it.
     """
+    _pooled("max_pool", x.shape, kernel, stride, padding, dilation, ceil_mode, output_size, channels_last)
     images = channels_first(x, channels_last)
     size = images.shape[2:]
     windows = _windows(size, kernel, stride, padding, dilation, ceil_mode, output_size)
@@ -154,8 +155,10 @@ def avg_pool(
     Raises:
         ShapeError: as of `max_pool`.
     """
+    dilation = (1,) * len(kernel)
+    _pooled("avg_pool", x.shape, kernel, stride, padding, dilation, ceil_mode, output_size, channels_last)
     images = channels_first(x, channels_last)
-    windows = _windows(images.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode, output_size)
+    windows = _windows(images.shape[2:], kernel, stride, padding, dilation, ceil_mode, output_size)
     made = images.astype(computed_in(x.dtype), copy=False)
     for axis, each in enumerate(windows, 2):
         made = _sums(made, axis, each)
