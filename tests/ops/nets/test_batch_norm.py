@@ -77,7 +77,7 @@ def test_16_bits_have_statistics_in_float32():
             (np.ones((2, 3)), np.ones(3, np.float32)),
             {},
             DTypeError,
-            "weight expected float64 like x, got float32; cast it",
+            "op 'opsdk::batch_norm': weight expected float64 like x, got",
         ),
         (
             (np.ones((2, 3)), None, None, ONES),
