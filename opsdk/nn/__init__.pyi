@@ -29,6 +29,12 @@ from opsdk.nn.layer.activation import Softsign as Softsign
 from opsdk.nn.layer.activation import Tanh as Tanh
 from opsdk.nn.layer.activation import Tanhshrink as Tanhshrink
 from opsdk.nn.layer.activation import ThresholdedReLU as ThresholdedReLU
+from opsdk.nn.layer.cells import BiRNN as BiRNN
+from opsdk.nn.layer.cells import GRUCell as GRUCell
+from opsdk.nn.layer.cells import LSTMCell as LSTMCell
+from opsdk.nn.layer.cells import RNN as RNN
+from opsdk.nn.layer.cells import RNNCellBase as RNNCellBase
+from opsdk.nn.layer.cells import SimpleRNNCell as SimpleRNNCell
 from opsdk.nn.layer.containers import LayerDict as LayerDict
 from opsdk.nn.layer.containers import LayerList as LayerList
 from opsdk.nn.layer.containers import ParameterDict as ParameterDict
@@ -100,6 +106,9 @@ from opsdk.nn.layer.pooling import MaxPool2D as MaxPool2D
 from opsdk.nn.layer.pooling import MaxPool2d as MaxPool2d
 from opsdk.nn.layer.pooling import MaxPool3D as MaxPool3D
 from opsdk.nn.layer.pooling import MaxPool3d as MaxPool3d
+from opsdk.nn.layer.recurrent import GRU as GRU
+from opsdk.nn.layer.recurrent import LSTM as LSTM
+from opsdk.nn.layer.recurrent import SimpleRNN as SimpleRNN
 from opsdk.nn.parameter import Parameter as Parameter
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 

@@ -10,6 +10,7 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.embedding import as_row
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.torch_layout import TorchEntry, TorchLayout
 from opsdk.ops.functions import flatten
 
 
@@ -31,6 +32,8 @@ class Linear(Layer):
     Raises:
         AttributeValueError: a size below 1, or no weight.
     """
+
+    torch_layout = TorchLayout({"weight": TorchEntry("weight", (1, 0))})
 
     # Any: every form that `as_param_attr` takes; tensors, variables or arrays.
     def __init__(
