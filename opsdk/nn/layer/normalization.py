@@ -12,6 +12,7 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.torch_layout import TorchEntry, TorchLayout
 from opsdk.nn.normalization import sizes_of
 from opsdk.nn.windows import FORMATS
 from opsdk.ops.initializer import Constant, ParamAttr
@@ -45,6 +46,10 @@ class _BatchNorm(_Norm):
 
 
 class _PaddleBatchNorm(_BatchNorm):
+    torch_layout = TorchLayout(
+        {"_mean": TorchEntry("running_mean"), "_variance": TorchEntry("running_var")}, {"num_batches_tracked": 0}
+    )
+
     def __init__(
         self,
         num_features: int,
@@ -125,6 +130,7 @@ class _TorchBatchNorm(_BatchNorm):
 
 class _InstanceNorm(_Norm):
     axes: int
+    torch_layout = TorchLayout({"scale": TorchEntry("weight")})
 
     def __init__(
         self,
@@ -221,7 +227,9 @@ class LayerNorm(_Norm):
         super().__init__(name, dtype)
         self.normalized_shape = sizes_of(normalized_shape, "LayerNorm")
         self.epsilon = epsilon if eps is None else eps
-        count = (math.prod(self.normalized_shape),)
+        there = tuple(self.normalized_shape)
+        self.torch_layout = TorchLayout({name: TorchEntry(name, shape=there) for name in ("weight", "bias")})
+        count = (math.prod(there),)
         self._create(
             count, weight_attr if elementwise_affine else False, bias_attr if elementwise_affine and bias else False
         )

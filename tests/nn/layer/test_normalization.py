@@ -46,6 +46,21 @@ def test_what_is_kept_has_the_names_of_its_library():
     assert list(nn.BatchNorm1d(4, affine=False, track_running_stats=False).state_dict()) == []
 
 
+def test_what_is_kept_goes_to_pytorch_and_back():
+    net = nn.Sequential(nn.BatchNorm2D(2), nn.InstanceNorm2D(2), nn.LayerNorm([2, 3]))
+    there = net.to_torch_state_dict(numpy=True)
+    assert {name: array.shape for name, array in there.items()} == {
+        **dict.fromkeys(("0.weight", "0.bias", "0.running_mean", "0.running_var"), (2,)),
+        "0.num_batches_tracked": (),
+        **dict.fromkeys(("1.weight", "1.bias"), (2,)),
+        **dict.fromkeys(("2.weight", "2.bias"), (2, 3)),
+    }
+    there = {name: np.arange(array.size, dtype="float32").reshape(array.shape) for name, array in there.items()}
+    net.from_torch_state_dict(there)
+    assert net[0]._variance.tolist() == net[1].scale.tolist() == [0, 1]
+    assert net[2].weight.tolist() == [0, 1, 2, 3, 4, 5]
+
+
 def test_running_statistics_of_paddle_and_of_pytorch():
     x = opsdk.to_tensor([[1.0], [2.0], [4.0]])
     paddle, torch = nn.BatchNorm1D(1), nn.BatchNorm1d(1)
