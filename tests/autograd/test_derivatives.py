@@ -518,7 +518,7 @@ def test_an_unused_input_is_also_the_error_that_paddle_raises():
 
 @pytest.mark.parametrize("wrong", [3, [3], [None]])
 def test_backward_of_what_is_no_tensor_is_an_error(wrong):
-    with pytest.raises(GraphError, match="backward: tensors expected tensors, got (int|NoneType)"):
+    with pytest.raises(GraphError, match=r"backward: tensors expected tensors, got (int|NoneType)"):
         opsdk.autograd.backward(wrong)
 
 
