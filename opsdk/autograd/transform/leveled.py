@@ -106,7 +106,7 @@ class Leveled(Tensor):
 
     def retain_grads(self) -> None:
         """Refuses, likewise."""
-        return self._array  # type: ignore[no-any-return]
+        return self._array
 
     def detach(self) -> Tensor:
         """Returns the value outside of the graph."""
