@@ -2,6 +2,7 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import attention as _attention
 from opsdk.nn.layer import cells as _cells
 from opsdk.nn.layer import dropout as _dropout
 from opsdk.nn.layer import recurrent as _recurrent
@@ -21,7 +22,7 @@ from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
 globals().update({name: getattr(_activation, name) for name in _activation.__all__})
-_layers = {each.__name__: each for each in (*_dropout.LAYERS, *_cells.LAYERS, *_recurrent.LAYERS)}
+_layers = {each.__name__: each for each in (*_dropout.LAYERS, *_cells.LAYERS, *_recurrent.LAYERS, *_attention.LAYERS)}
 globals().update(_layers)
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opsdk.nn import dropout as _dropout
+from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
@@ -41,6 +42,7 @@ __all__ = [
     "log_softmax",
     "mse_loss",
     "one_hot",
+    "scaled_dot_product_attention",
     "softmax",
     "square_error_cost",
     "swish",

@@ -6,6 +6,7 @@ Written by `python -m tests.contracts.stubs`.
 from typing import Any
 
 from opsdk.define.op import Op
+from opsdk.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from opsdk.nn.dropout import alpha_dropout as alpha_dropout
 from opsdk.nn.dropout import drop_block as drop_block
 from opsdk.nn.dropout import dropout as dropout
