@@ -141,7 +141,7 @@ def scaled_dot_product_attention(
                 e -= held
                 np.exp(e, out=e)
                 before = np.exp(top - held)
-                sums = sums * before + np.add.reduce(e, axis=-1, keepdims=True)
+                sums = sums * before + total(e, (-1,), keepdims=True)
                 if p:
                     e = np.where(kept(rng, e.shape, p), e, 0)
                 added = added * before + np.matmul(e, v[b, at, columns])
