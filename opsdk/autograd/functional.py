@@ -14,14 +14,14 @@ from opsdk.autograd.transform.batching import vmap
 from opsdk.autograd.transform.forward_mode import Dual, ForwardMode
 from opsdk.autograd.transform.leveled import Leveled
 from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, GraphError, MixedRuntimeError, ShapeError
-from opsdk.core.modes import GradMode
+from opsdk.core.modes import GradMode, is_grad_enabled
 from opsdk.core.origin import trimming
 from opsdk.define.frontend import owner_of
 from opsdk.define.vjp import vjp
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.functions import reshape, stack
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp", "vmap"]
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp", "vmap"]
 
 
 # Any, in this file: tensors, arrays and numbers that they can be made of, alone or in lists and tuples.
@@ -67,7 +67,9 @@ def _directions(v: Any, values: Sequence[Tensor], subject: str) -> list[Tensor]:
 
 
 @trimming
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool | None = None, strict: bool = False
+) -> tuple[Any, Any]:
     """Returns what a function gives, and its derivative along a direction, in forward mode: both in one run.
 
     Nothing is kept for a backward. Expressions and composites have a tangent by their own derivatives, linear ops by
@@ -78,6 +80,8 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]
         func: a function of ops, of as many values as there are inputs, that returns one value, or a list or tuple.
         inputs: a tensor or array, or a list or tuple of them.
         v: the direction, one for each input, of its shape and dtype; ones unless given.
+        create_graph: whether the results are recorded; unless given they are as calls are.
+        strict: whether an output that does not depend on the inputs is an error instead of zeros.
 
     Returns:
         The outputs and their tangents, as tensors; zeros for one that does not move.
@@ -86,6 +90,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]
         AttributeValueError: `func` is not callable.
         ArityError, ShapeError, DTypeError: `v` does not fit the inputs.
         MixedRuntimeError: a value is of a Program.
+        GraphError: an output is no tensor; or does not depend on the inputs, with `strict`.
         GradientMissingError, DerivativeOrderError: an op has no derivative, or one that nobody can look into.
 
     Example:
@@ -97,13 +102,17 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]
     values, _ = _values(inputs, "jvp")
     directions = _directions(v, values, "jvp")
     run = ForwardMode()
-    with run:
+    with run, GradMode(is_grad_enabled() if create_graph is None else create_graph):
         made = func(*[Dual(run, value, tangent) for value, tangent in zip(values, directions, strict=True)])
 
     def tangent(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return type(value)([tangent(item) for item in value])
         _expect_tensor(value, "jvp")
+        if strict and not run.owns(value):
+            raise GraphError(
+                "jvp: expected an output that depends on the inputs, with strict=True, got one that does not"
+            )
         return value._tangent if run.owns(value) else fill_any_like(value)
 
     def primal(value: Any) -> Any:
@@ -282,3 +291,6 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]
     while isinstance(output, Leveled):
         output = output._value
     return output, products[0] if is_one else tuple(products)
+
+
+vhp = hvp  # a Hessian is symmetric

@@ -122,6 +122,22 @@ def test_jvp_of_a_gradient_is_a_product_with_the_hessian():
     np.testing.assert_allclose(product.numpy(), slope(gradient, X, V, 1e-4), rtol=1e-3, atol=1e-4)
 
 
+def test_jvp_along_a_cotangent():
+    _, along = jvp(lambda v: vjp(lambda x: tensor(A) @ x.tanh(), tensor(X), v)[1], tensor(V), tensor(X))
+    np.testing.assert_allclose(along.numpy(), (A * (1 - np.tanh(X) ** 2)).T @ X, rtol=1e-12)
+
+
+def test_whether_jvp_is_recorded_can_be_said():
+    x = opsdk.to_tensor(X, stop_gradient=False)
+    assert [t.stop_gradient for t in jvp(lambda x: x * x, x, create_graph=False)] == [True, True]
+    assert [t.stop_gradient for t in jvp(lambda x: x * x, x)] == [False, False]
+
+
+def test_a_strict_jvp_refuses_an_output_that_does_not_move():
+    with pytest.raises(GraphError, match="jvp: expected an output that depends on the inputs, with strict=True"):
+        jvp(lambda x: tensor(V), tensor(X), strict=True)
+
+
 def test_jvp_of_complex_numbers():
     z, v = np.array([1.0 + 2.0j]), np.array([0.5 - 1.0j])
     _, dy = jvp(lambda z: z * z, opsdk.to_tensor(z), opsdk.to_tensor(v))
@@ -290,6 +306,8 @@ ONE = {  # of an example of shape (2, 3), and one of shape (3,)
     "orders": lambda x, y: opsdk.sort(x, axis=0) + opsdk.cumsum(x, axis=1),
     "positions": lambda x, y: opsdk.argmax(x, axis=1) + opsdk.argsort(y)[:2],
     "conversions": lambda x, y: (x.astype("float32") * 2.0).astype("float64"),
+    "sums of one number": lambda x, y: (y[0] > 0.0).sum() + y[0].sum(axis=[], keepdim=True).astype("int64"),
+    "flat": lambda x, y: opsdk.flatten(x) + opsdk.flatten(x.unsqueeze(0), 1, -1)[0],
     "nothing of the batch": lambda x, y: tensor(A),
 }
 

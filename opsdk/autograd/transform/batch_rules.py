@@ -82,8 +82,8 @@ def _reduced(opdef: OpDef, values: list[Any], flags: Sequence[bool], attrs: dict
     """The rule of a reduction: axes behind the batch's, all of them where none is named."""
     axes = attrs.get("axis")
     every = values[0].ndim - 1
-    if not every:  # an example has no axis: it is its own sum, mean and extreme
-        return values[0]
+    if not every:  # an example has no axis, and its sum may have another dtype
+        return dispatch(opdef, [reshape(values[0], [values[0].shape[0], 1])], {**attrs, "axis": [1], "keepdim": False})
     axes = range(every) if axes is None or not len(axes) else [axis % every for axis in axes]
     return dispatch(opdef, values, {**attrs, "axis": [axis + 1 for axis in axes]})
 
@@ -100,10 +100,18 @@ def _transposed(opdef: OpDef, values: list[Any], flags: Sequence[bool], attrs: d
     return dispatch(opdef, values, {**attrs, "perm": [0, *[axis % rank + 1 for axis in attrs["perm"]]]})
 
 
+def _flattened(opdef: OpDef, values: list[Any], flags: Sequence[bool], attrs: dict[str, Any]) -> Any:
+    rank = values[0].ndim - 1
+    if not rank:
+        raise Unruled
+    ends = {"start_axis": attrs.get("start_axis", 0), "stop_axis": attrs.get("stop_axis", -1)}
+    return dispatch(opdef, values, {name: axis % rank + 1 for name, axis in ends.items()})
+
+
 def _squeezed(opdef: OpDef, values: list[Any], flags: Sequence[bool], attrs: dict[str, Any]) -> Any:
     sizes = values[0].shape[1:]
     axes = attrs.get("axis")
-    axes = range(len(sizes)) if axes is None else [axis % max(len(sizes), 1) for axis in axes]
+    axes = range(len(sizes)) if axes is None or not len(axes) else [axis % max(len(sizes), 1) for axis in axes]
     chosen = [axis + 1 for axis in axes if sizes[axis] == 1]
     return dispatch(opdef, values, {**attrs, "axis": chosen}) if chosen else values[0]
 
@@ -145,7 +153,7 @@ _ALONE = "cast assign detach conj real imag angle abs fill_any_like"
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_BROADCAST.split(), _broadcast),
     **dict.fromkeys(_ALONE.split(), _alone),
-    **dict.fromkeys(["layer_norm", "rms_norm", "cross_entropy_with_logits"], _last),
+    **dict.fromkeys(["layer_norm", "rms_norm"], _last),
     **dict.fromkeys(["reduce_sum", "reduce_mean", "reduce_max", "reduce_min"], _reduced),
     **dict.fromkeys(["softmax", "log_softmax", "logsumexp", "sort", "argsort"], _along(default=-1)),
     **dict.fromkeys(["cumsum", "gather", "split", "concat"], _along(default=0)),
@@ -153,6 +161,7 @@ RULES: dict[str, Rule] = {
     "unsqueeze": _along(of_result=True),
     "stack": _along(default=0, of_result=True),
     "squeeze": _squeezed,
+    "flatten": _flattened,
     "reshape": _reshaped,
     "transpose": _transposed,
     "getitem": _taken,
