@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
     from opsdk.expr import vmath
+    from opsdk.saving.checkpoint import load, save
     from opsdk.verify import verify
 
 __version__ = "0.1.0"
@@ -195,6 +196,8 @@ __all__ = [
     "get_flags",
     "set_flags",
     "memory",
+    "load",
+    "save",
     "native",
     "vmath",
     "autograd",
@@ -210,7 +213,9 @@ __all__ = [
 _FUNCTIONS = {
     "c_source": "backends.c.emit",
     "explain": "backends.inspect.explain",
+    "load": "saving.checkpoint",
     "native": "backends.inspect.native_entry",
+    "save": "saving.checkpoint",
 }
 _MODULES = {"static", "nn", "optimizer", "metric"}
 

@@ -52,6 +52,7 @@ class WideSum:
 class ArrayAlgebra:
     """How the engine computes with gradients: as bare arrays, so that the backward is not recorded."""
 
+    records = False
     step: Callable[[GradNode, Sequence[Any], Sequence[Any]], Sequence[Any]] = staticmethod(step)
     _sum: Callable[[Any, Any], Any] = staticmethod(add)
 
@@ -147,7 +148,12 @@ def run(
                 if value is not None and (node, index) in wanted:
                     captured[wanted[node, index]] = value
         edges = node.edges if ways is None else ways(node)
-        gradients = algebra.step(node, cotangents, edges) if edges else ()
+        if not edges:
+            gradients = ()
+        elif node.__class__ is GradNode:
+            gradients = algebra.step(node, cotangents, edges)
+        else:
+            gradients = node.step(algebra, cotangents, edges)
     for key, (leaf, value) in leaves.items():
         if value.__class__ is WideSum:
             leaves[key] = leaf, value.rounded()

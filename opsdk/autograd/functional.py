@@ -39,6 +39,7 @@ from opsdk.ops.reduction import sum_to_like
 class TensorAlgebra(ArrayAlgebra):
     """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
 
+    records = True
     _sum = staticmethod(elementwise_add)
 
     def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
@@ -292,6 +293,8 @@ def _unused(target: Tensor, visited: Iterable[GradNode]) -> str:
     """Returns why no gradient arrives at a tensor: nothing was computed from it, or nothing that passes one on."""
     held, output = target._edge or (target, -1)
     for node in visited:
+        if node.plan is None:  # of no op
+            continue
         opdef = node.plan.opdef
         sizes = node.layout or (None,) * len(opdef.schema.inputs)
         edges = iter(node.edges)

@@ -145,9 +145,15 @@ class GradNode:
     def freed(self) -> GraphError:
         """Returns the error of a backward through a graph that an earlier one freed."""
         return GraphError(
-            f"backward: expected a graph that is still there, that of {self.plan.opdef.subject} was freed by an "
+            f"backward: expected a graph that is still there, that of {self.subject} was freed by an "
             "earlier backward; pass retain_graph=True to the earlier one"
         )
+
+    # Any: how the engine computes, `engine.ArrayAlgebra`; arrays, or tensors.
+    def step(self, algebra: Any, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
+        """Returns the gradients of the inputs, one per edge; the engine asks it of nodes of other classes alone."""
+        gradients: Sequence[Any] = algebra.step(self, cotangents, edges)
+        return gradients
 
     def spec_of(self, position: int, number: int) -> tuple[tuple[int, ...], Any]:
         """Returns the spec of an output of the schema, or, where that is a list, of one of its tensors."""
@@ -185,13 +191,22 @@ class GradNode:
         pairs = zip(values, self.layout, strict=True)
         return [item for value, length in pairs for item in ((value,) if length is None else value)]
 
+    def unpacked(self, values: list[Any]) -> list[Any]:
+        """Returns what the call saved, as arrays; what a mode has packed is unpacked by a node of another class."""
+        return values
+
+    @property
+    def subject(self) -> str:
+        """What was called, as messages begin: `op 'relu'`."""
+        return self.plan.opdef.subject
+
     @property
     def name(self) -> str:
         """Name of the op that was called."""
         return self.plan.opdef.schema.name
 
     def __repr__(self) -> str:
-        return f"<grad node of {self.plan.opdef.name} #{self.sequence}>"
+        return f"<grad node of {self.name} #{self.sequence}>"
 
 
 def _grouped(values: Sequence[Any], counts: Sequence[int | None]) -> list[Any]:

@@ -151,6 +151,14 @@ class NotRecordedError(OpsdkError, TypeError, code="OP217"):
     """A NumPy function without an op was called on a value that a graph follows."""
 
 
+class PyLayerError(OpsdkError, ValueError, TypeError, code="OP218"):
+    """A PyLayer took, or returned, something else than its forward and backward may."""
+
+
+class AnomalyError(OpsdkError, RuntimeError, ArithmeticError, code="OP219"):
+    """A backward gave nan, in anomaly mode."""
+
+
 class KernelNotFoundError(OpsdkError, LookupError, TypeError, code="OP220"):
     """No kernel serves the place and dtype of a call."""
 
@@ -217,3 +225,15 @@ class MissingDependencyError(OpsdkError, ImportError, code="OP501"):
 
 class TargetError(OpsdkError, LookupError, code="OP510"):
     """A command's TARGET, or another argument of it, names nothing that is there."""
+
+
+class SavedFileError(OpsdkError, ValueError, code="OP520"):
+    """A file that was to be loaded is damaged, cut off, of a newer version, or holds what is not loaded."""
+
+
+class FileMissingError(OpsdkError, FileNotFoundError, ValueError, code="OP521"):
+    """There is no file where one was to be loaded from."""
+
+
+class FileWriteError(OpsdkError, OSError, ValueError, code="OP522"):
+    """A file cannot be written."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from itertools import count
-from types import coroutine
 from typing import Any, TypeVar
 
+from opsdk.core.blocks import decorated
 from opsdk.core.current import Current
-from opsdk.core.errors import AttributeValueError
 from opsdk.core.fit import as_bool
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,61 +62,7 @@ class GradMode:
         Raises:
             AttributeValueError: not a function, or one that makes an asynchronous generator.
         """
-        if not callable(function) or inspect.isasyncgenfunction(function):
-            got = f"the asynchronous generator {function.__qualname__}" if callable(function) else repr(function)
-            raise AttributeValueError(
-                f"grad mode: expected a function, generator function or coroutine function to decorate, got {got}; "
-                "enter the mode in its body, between two awaits"
-            )
-        mode = self._mode
-        if inspect.isgeneratorfunction(function):
-            def run(*args: Any, **kwargs: Any) -> Any:  # Any: the function's own signature
-                return (yield from _stepped(function(*args, **kwargs), mode))
-
-        elif inspect.iscoroutinefunction(function):
-            async def run(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]  # it gives a coroutine
-                return await _awaiting(function(*args, **kwargs), mode)
-
-        else:
-            def run(*args: Any, **kwargs: Any) -> Any:
-                with GradMode(mode):
-                    made = function(*args, **kwargs)
-                if inspect.isgenerator(made):  # of a function that wraps one which makes it, and does not show it
-                    return _stepped(made, mode)
-                return _awaited(made, mode) if inspect.iscoroutine(made) else made
-
-        return functools.wraps(function)(run)  # type: ignore[return-value]
-
-
-# Any: whatever a generator takes, yields and returns.
-def _stepped(generator: Any, mode: bool) -> Generator[Any, Any, Any]:
-    """Runs a generator with each of its steps in a mode, and its caller's code between them in the caller's."""
-    step, given = generator.send, None
-    while True:
-        try:
-            with GradMode(mode):
-                made = step(given)
-        except StopIteration as end:
-            return end.value
-        try:
-            given = yield made
-            step = generator.send
-        except GeneratorExit:
-            with GradMode(mode):
-                generator.close()
-            raise
-        except BaseException as error:
-            step, given = generator.throw, error
-
-
-async def _awaited(made: Any, mode: bool) -> Any:
-    return await _awaiting(made, mode)
-
-
-@coroutine
-def _awaiting(made: Any, mode: bool) -> Generator[Any, Any, Any]:
-    """Returns what `await` takes for a coroutine, each step of which is run in a mode."""
-    return (yield from _stepped(made.__await__(), mode))
+        return decorated(function, lambda: GradMode(self._mode), "grad mode")
 
 
 class set_grad_enabled(GradMode):

@@ -39,6 +39,10 @@ _FRONTENDS: list[Frontend] = []
 _fallback: list[Frontend] = []
 _PLAIN: set[type] = set()  # exact types of values that belong to the fallback, whatever else is registered
 
+Through = Callable[[Apply], Apply]
+_through: list[Through] = []  # what stands before the runtimes while calls are diverted; one, or none
+_aside: dict[type, Callable[[OpDef, Any], Any]] = {}  # the fast paths meanwhile
+
 
 def register_frontend(
     frontend: Frontend, *types: type, fast: Callable[[OpDef, Any], Any] | None = None, is_fallback: bool = False
@@ -57,9 +61,33 @@ def register_frontend(
     else:
         if frontend not in _FRONTENDS:
             _FRONTENDS.append(frontend)
-        APPLY.update(dict.fromkeys(types, frontend.apply))
+        APPLY.update(dict.fromkeys(types, _taken(frontend.apply)))
     if fast is not None:
-        FAST_PATHS.update(dict.fromkeys(types, fast))
+        is_aside = _through and not is_fallback
+        (_aside if is_aside else FAST_PATHS).update(dict.fromkeys(types, fast))
+
+
+def divert(through: Through | None) -> None:
+    """Puts what a function makes of it before each runtime's `apply`, in the place of its fast path; None undoes that.
+
+    What stands there has the `apply` as its `__wrapped__`. Calls without values of a runtime stay as they are.
+    """
+    if through is None:
+        for kind, apply in [*APPLY.items()]:
+            APPLY[kind] = getattr(apply, "__wrapped__", apply)
+        FAST_PATHS.update(_aside)
+        _aside.clear()
+        _through.clear()
+        return
+    _through[:] = [through]
+    for kind in FAST_PATHS.keys() - _PLAIN:
+        _aside[kind] = FAST_PATHS.pop(kind)
+    for kind, apply in [*APPLY.items()]:
+        APPLY[kind] = through(apply)
+
+
+def _taken(apply: Apply) -> Apply:
+    return _through[0](apply) if _through else apply
 
 
 class Maker(Protocol):
@@ -121,7 +149,18 @@ def apply_slowly(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) 
             f"{opdef.subject}: expected values of one runtime, "
             f"got {' and '.join(frontend.name for frontend in owners)} in one call"
         )
+    if owners and _through:
+        return _taken(owners[0].apply)(opdef, inputs, attrs)
     return (owners or _fallback)[0].apply(opdef, inputs, attrs)
+
+
+def dispatch(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Hands a call, with one entry per input, to the runtime of its values, as a call of the op does."""
+    for value in inputs:
+        apply = APPLY.get(value.__class__)
+        if apply is not None:
+            return apply(opdef, inputs, attrs)
+    return apply_slowly(opdef, inputs, attrs)
 
 
 OUTPUTS = "outputs"

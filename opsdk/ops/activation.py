@@ -26,35 +26,41 @@ class Activation:
     """An op of one tensor that stands between layers, and that is a layer too.
 
     Args:
-        op: what it computes, with one attribute at most.
+        op: what it computes, with two attributes at most.
         layer: what the layer is called.
-        about: what that attribute is.
+        about: what the attributes are, in order.
     """
 
     op: Op
     layer: str
-    about: str = ""
+    about: tuple[str, ...] = ()
 
-    # Any, in both: attribute values, and functions of tensors, variables or arrays.
+    # Any, in all three: attribute values, and functions of tensors, variables or arrays.
     @property
-    def option(self) -> tuple[str, str, Any] | None:
-        """The name, the type and the default of the attribute; None without one."""
-        return next(((decl.name, str(decl.type), decl.default) for decl in self.op.opdef.schema.attrs), None)
+    def options(self) -> dict[str, tuple[str, Any]]:
+        """By the names of the attributes their types and defaults."""
+        return {decl.name: (str(decl.type), decl.default) for decl in self.op.opdef.schema.attrs}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The types of the attributes, for a signature; numbers that are held to a range are floats there."""
+        return {name: "float" if "float" in kind else kind for name, (kind, _) in self.options.items()}
 
     def function(self, module: str) -> Callable[..., Any]:
-        """Returns the function that a module has of it, which takes the attribute by position as well."""
-        op = self.op
-        if self.option is None:
+        """Returns the function that a module has of it, which takes the attributes by position as well."""
+        op, options = self.op, self.options
+        if not options:
             return op
-        name, kind, default = self.option
-        types = {"x": "Any", name: kind, "return": "Any"}
+        one, other = [*options, ""][:2]
         made: Callable[..., Any] = written(
-            lambda x, value: op(x, **{name: value}),
+            (lambda x, first, second: op(x, **{one: first, other: second}))
+            if other
+            else (lambda x, value: op(x, **{one: value})),
             op.__name__,
-            types,
+            {"x": "Any", **self.annotations, "return": "Any"},
             module=module,
             doc=f"Returns {op.opdef.doc} Differentiable.",
-            defaults=(default,),
+            defaults=[default for _, default in options.values()],
             origin=op.opdef.origin,
         )
         return made
@@ -64,20 +70,20 @@ ACTIVATIONS: dict[str, Activation] = {}
 
 
 # Any: an infer rule, and the function of scalars that an expression is read from.
-def _activation(layer: str, attr: str = "", about: str = "", infer: Any = FLOATING) -> Callable[..., Op]:
+def _activation(layer: str, attrs: str = "", *about: str, infer: Any = FLOATING) -> Callable[..., Op]:
     """Defines an activation.
 
     Args:
         layer: what its layer is called.
-        attr: its attribute, as schemas write it.
-        about: what the attribute is.
+        attrs: its attributes, as schemas write them.
+        about: what each of them is.
         infer: rule for the dtype.
     """
 
     def define(function: Any) -> Op:
         name = function.__name__
-        attrs = f", *, {attr}" if attr else ""
-        op = elementwise(f"opsdk::{name}(Tensor x{attrs}) -> Tensor out", infer=infer, lazy=True)(function)
+        named = f", *, {attrs}" if attrs else ""
+        op = elementwise(f"opsdk::{name}(Tensor x{named}) -> Tensor out", infer=infer, lazy=True)(function)
         ACTIVATIONS[name] = Activation(op, layer, about)
         return op
 
@@ -156,6 +162,82 @@ def hardswish(x: Any) -> Any:
     return x * vmath.minimum(vmath.maximum(x + 3.0, 0.0), 6.0) / 6.0
 
 
+@_activation(
+    "SELU",
+    "float >= 1 scale=1.0507009873554805, float >= 0 alpha=1.6732632423543772",
+    "a factor on everything, ≥ 1.",
+    "how far below 0 it goes, before the factor, ≥ 0.",
+)
+def selu(x: Any, *, scale: Any, alpha: Any) -> Any:
+    """scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink (Klambauer et al.)."""
+    below = vmath.where(x > 0.0, 0.0, x)
+    return scale * vmath.where(x > 0.0, x, alpha * vmath.expm1(below))
+
+
+@_activation("CELU", "float > 0 alpha=1.0", "how far below 0 it goes, > 0.")
+def celu(x: Any, *, alpha: Any) -> Any:
+    """x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017)."""
+    below = vmath.where(x > 0.0, 0.0, x)
+    return vmath.where(x > 0.0, x, alpha * vmath.expm1(below / alpha))
+
+
+@_activation("Hardtanh", "float min=-1.0, float max=1.0", "the least value.", "the greatest value.")
+def hardtanh(x: Any, *, min: Any, max: Any) -> Any:
+    """x held inside [min, max]. Gradient 0 at both kinks."""
+    return vmath.where(x > min, vmath.where(x < max, x, max), min)
+
+
+@_activation("Hardsigmoid", "float slope=0.16666666666666666, float offset=0.5", "its slope.", "its value at 0.")
+def hardsigmoid(x: Any, *, slope: Any, offset: Any) -> Any:
+    """slope · x + offset held inside [0, 1]. Gradient 0 at both kinks."""
+    line = slope * x + offset
+    return vmath.where(line > 0.0, vmath.where(line < 1.0, line, 1.0), 0.0)
+
+
+@_activation("Hardshrink", "float >= 0 threshold=0.5", "how large what counts as 0 may be, ≥ 0.")
+def hardshrink(x: Any, *, threshold: Any) -> Any:
+    """x where |x| > threshold, else 0."""
+    return vmath.where(vmath.abs(x) > threshold, x, 0.0)
+
+
+@_activation("Softshrink", "float >= 0 threshold=0.5", "by how much x is drawn to 0, ≥ 0.")
+def softshrink(x: Any, *, threshold: Any) -> Any:
+    """x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks."""
+    return vmath.where(x > threshold, x - threshold, vmath.where(x < -threshold, x + threshold, 0.0))
+
+
+@_activation("Softsign")
+def softsign(x: Any) -> Any:
+    """x / (1 + |x|)."""
+    return x / (1.0 + vmath.abs(x))
+
+
+@_activation("Tanhshrink")
+def tanhshrink(x: Any) -> Any:
+    """x - tanh(x)."""
+    return x - vmath.tanh(x)
+
+
+@_activation(
+    "ThresholdedReLU", "float threshold=1.0, float value=0.0", "above which x stays.", "what stands elsewhere."
+)
+def thresholded_relu(x: Any, *, threshold: Any, value: Any) -> Any:
+    """x where x > threshold, else the value."""
+    return vmath.where(x > threshold, x, value)
+
+
+@_activation("LogSigmoid")
+def log_sigmoid(x: Any) -> Any:
+    """log(1 / (1 + exp(-x))), without overflow."""
+    return -vmath.softplus(-x)
+
+
+@elementwise("opsdk::prelu(Tensor x, Tensor weight) -> Tensor out", infer=FLOATING, lazy=True)
+def prelu(x: Any, weight: Any) -> Any:
+    """x where x > 0, else weight · x, with slopes that broadcast (He et al. 2015). Gradient weight at the kink."""
+    return vmath.where(x > 0.0, x, weight * x)
+
+
 @gelu.samples
 def _gelu_samples(rng: np.random.Generator) -> Iterator[Sample]:
     for approximate in ("none", "tanh"):
@@ -181,5 +263,17 @@ def _elu_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([-1.0, 0.0, 1.0]), alpha=0.5, reason="the kink")
     yield Sample(np.array([-800.0, -30.0, 800.0]), reason="eˣ overflows on the side that is not taken")
     yield Sample(rng.normal(size=(7, 13)), alpha=1.7, reason="past one vector")
+    yield Sample(np.array(-2.0), reason="0-d")
+    yield Sample(np.zeros((0, 4)), reason="empty")
+
+
+@hardtanh.samples
+@hardsigmoid.samples
+@hardshrink.samples
+@softshrink.samples
+@thresholded_relu.samples
+def _bent_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(3.0 * rng.normal(size=(3, 5)), reason="on all sides of the kinks")
+    yield Sample(rng.normal(size=(7, 13)), reason="past one vector")
     yield Sample(np.array(-2.0), reason="0-d")
     yield Sample(np.zeros((0, 4)), reason="empty")

@@ -21,7 +21,6 @@ MODULES = {
 FOR_THIS_CHECKOUT = {"test", "dev"}  # extras whose packages serve the tests, which may be what imports them
 # Asked for and imported by nothing in the distribution, each with the reason. One that is imported leaves the list.
 NOT_IMPORTED = {
-    "safetensors": "parameters on disk: saving and loading of layers is announced",
     "mpi4py": "opsdk.distributed is announced",
     "onnx": "the bridge to ONNX Runtime is announced",
     "onnxruntime": "the bridge to ONNX Runtime is announced",

@@ -17,6 +17,7 @@ FLOORS = {
     "optimizer": 4,
     "metric": 4,
     "io": 4,
+    "saving": 4,
     "jit": 5,
     "distributed": 5,
 }

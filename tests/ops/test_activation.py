@@ -147,3 +147,49 @@ def test_layers_are_these_functions(layer, name, text):
     x = np.array(POINTS)
     np.testing.assert_array_equal(layer(x), CASES[name][0](x))
     assert repr(layer) == text
+
+
+BENDS = np.array([-2.0, -0.5, 0.0, 0.5, 2.0])
+# What Paddle 3.3.1 gives of BENDS and its gradient, in float64.
+PADDLE = {
+    "celu": ({"alpha": 2.0}, [-1.26424112, -0.44239843, 0, 0.5, 2], [0.36787944, 0.77880078, 1, 1, 1]),
+    "hardshrink": ({}, [-2, 0, 0, 0, 2], [1, 0, 0, 0, 1]),
+    "hardsigmoid": ({"slope": 0.5}, [0, 0.25, 0.5, 0.75, 1], [0, 0.5, 0.5, 0.5, 0]),
+    "hardtanh": ({"min": -0.5}, [-0.5, -0.5, 0, 0.5, 1], [0, 0, 1, 1, 0]),
+    "log_sigmoid": ({}, [-2.12692801, -0.97407698, -0.69314718, -0.47407698, -0.12692801], None),
+    "selu": ({}, [-1.52016647, -0.69175818, 0, 0.52535049, 2.10140197], None),
+    "softshrink": ({}, [-1.5, 0, 0, 0, 1.5], [1, 0, 0, 0, 1]),
+    "softsign": ({}, [-2 / 3, -1 / 3, 0, 1 / 3, 2 / 3], [1 / 9, 4 / 9, 1, 4 / 9, 1 / 9]),
+    "tanhshrink": ({}, [-1.03597242, -0.03788284, 0, 0.03788284, 1.03597242], None),
+    "thresholded_relu": ({"value": -3.0}, [-3, -3, -3, -3, 2], [0, 0, 0, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", PADDLE)
+def test_values_and_gradients_are_paddles(name):
+    attrs, values, slopes = PADDLE[name]
+    function = getattr(F, name)
+    np.testing.assert_allclose(function(BENDS, **attrs), values, rtol=1e-7, atol=1e-12)
+    if slopes is not None:
+        np.testing.assert_allclose(gradient(function, BENDS, **attrs), slopes, rtol=1e-7, atol=1e-12)
+
+
+def test_prelu_has_a_slope_for_each_channel():
+    x = -np.ones((1, 3, 2))
+    made = activation.prelu(x, np.array([[0.1], [0.2], [0.3]]))
+    np.testing.assert_array_equal(made[0], [[-0.1, -0.1], [-0.2, -0.2], [-0.3, -0.3]])
+
+
+def test_layers_of_two_attributes_print_both_and_take_them_by_position():
+    assert repr(nn.Hardtanh(-2.0, 3.0)) == "Hardtanh(min=-2.0, max=3.0)"
+    assert nn.Hardtanh(-2.0, 3.0)(opsdk.to_tensor([-9.0, 1.0, 9.0])).tolist() == [-2.0, 1.0, 3.0]
+
+
+WRONG = {"selu": {"scale": 0.5}, "celu": {"alpha": 0.0}, "hardshrink": {"threshold": -1.0}}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_attribute_that_paddle_refuses_is_refused(name):
+    (attr,) = WRONG[name]
+    with pytest.raises(ValueError, match=f"attribute '{attr}' expected float"):
+        getattr(F, name)(BENDS, **WRONG[name])

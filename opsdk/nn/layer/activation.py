@@ -13,7 +13,7 @@ from opsdk.ops.normalization import log_softmax, softmax
 
 # Any, in this file: tensors, variables or arrays, values of attributes, and functions of any signature.
 def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
-    """Returns the layer of an activation, which is made with the attribute of the op, where that has one."""
+    """Returns the layer of an activation, which is made with the attributes of the op."""
     name, opdef = activation.layer, activation.op.opdef
     doc = str(opdef.doc)
     function = activation.function(functional.__name__)
@@ -24,31 +24,42 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
 
     taken, told = {"x": "Any", "return": "Any"}, f"Returns {doc[0].lower()}{doc[1:]} Differentiable."
     members: dict[str, Any] = {"__module__": __name__, "__doc__": doc}
-    if activation.option is None:
+    options = activation.options
+    if not options:
         return type(name, (base,), {**members, "forward": member(lambda self, x: function(x), "forward", taken, told)})
-    option, kind, default = activation.option
+    one, other = [*options, ""][:2]
 
-    def start(self: Layer, value: Any) -> None:
+    def started(self: Layer, **values: Any) -> None:
         Layer.__init__(self)
-        setattr(self, option, value)
+        for option, value in values.items():
+            setattr(self, option, value)
+
+    start = (
+        (lambda self, first, second: started(self, **{one: first, other: second}))
+        if other
+        else (lambda self, value: started(self, **{one: value}))
+    )
 
     def forward(self: Layer, x: Any) -> Any:
-        return function(x, getattr(self, option))
+        return function(x, *[getattr(self, option) for option in options])
 
+    def extra_repr(self: Layer) -> str:
+        return ", ".join(f"{option}={getattr(self, option)}" for option in options)
+
+    listed = "\n    ".join(f"{option}: {about}" for option, about in zip(options, activation.about, strict=True))
+    defaults = [default for _, default in options.values()]
     members |= {
-        "__doc__": f"{doc}\n\nArgs:\n    {option}: {activation.about}",
-        "__init__": member(start, "__init__", {option: kind, "return": "None"}, "", default),
+        "__doc__": f"{doc}\n\nArgs:\n    {listed}",
+        "__init__": member(start, "__init__", {**activation.annotations, "return": "None"}, "", *defaults),
         "forward": member(forward, "forward", taken, told),
-        "extra_repr": member(
-            lambda self: f"{option}={getattr(self, option)}", "extra_repr", {"return": "str"}, f"Returns {option}."
-        ),
+        "extra_repr": member(extra_repr, "extra_repr", {"return": "str"}, f"Returns {' and '.join(options)}."),
     }
     return type(name, (base,), members)
 
 
 _layers = {each.layer: _layer(each) for each in ACTIVATIONS.values()}
-_layers["Softmax"] = _layer(Activation(softmax, "Softmax", "along which."))
-_layers["LogSoftmax"] = _layer(Activation(log_softmax, "LogSoftmax", "along which."), _layers["Softmax"])
+_layers["Softmax"] = _layer(Activation(softmax, "Softmax", ("along which.",)))
+_layers["LogSoftmax"] = _layer(Activation(log_softmax, "LogSoftmax", ("along which.",)), _layers["Softmax"])
 globals().update(_layers)
 
 __all__ = [*_layers]

@@ -118,6 +118,147 @@ class Hardswish(Layer):
         Differentiable.
         """
 
+class SELU(Layer):
+    """scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink (Klambauer
+    et al.).
+
+    Args:
+        scale: a factor on everything, ≥ 1.
+        alpha: how far below 0 it goes, before the factor, ≥ 0.
+    """
+
+    def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink
+        (Klambauer et al.). Differentiable.
+        """
+
+    def extra_repr(self) -> str:
+        """Returns scale and alpha."""
+
+class CELU(Layer):
+    """x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
+
+    Args:
+        alpha: how far below 0 it goes, > 0.
+    """
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
+        Differentiable.
+        """
+
+    def extra_repr(self) -> str:
+        """Returns alpha."""
+
+class Hardtanh(Layer):
+    """x held inside [min, max]. Gradient 0 at both kinks.
+
+    Args:
+        min: the least value.
+        max: the greatest value.
+    """
+
+    def __init__(self, min: float = -1.0, max: float = 1.0) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns x held inside [min, max]. Gradient 0 at both kinks. Differentiable."""
+
+    def extra_repr(self) -> str:
+        """Returns min and max."""
+
+class Hardsigmoid(Layer):
+    """slope · x + offset held inside [0, 1]. Gradient 0 at both kinks.
+
+    Args:
+        slope: its slope.
+        offset: its value at 0.
+    """
+
+    def __init__(self, slope: float = 0.16666666666666666, offset: float = 0.5) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns slope · x + offset held inside [0, 1]. Gradient 0 at both kinks. Differentiable."""
+
+    def extra_repr(self) -> str:
+        """Returns slope and offset."""
+
+class Hardshrink(Layer):
+    """x where |x| > threshold, else 0.
+
+    Args:
+        threshold: how large what counts as 0 may be, ≥ 0.
+    """
+
+    def __init__(self, threshold: float = 0.5) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where |x| > threshold, else 0. Differentiable."""
+
+    def extra_repr(self) -> str:
+        """Returns threshold."""
+
+class Softshrink(Layer):
+    """x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks.
+
+    Args:
+        threshold: by how much x is drawn to 0, ≥ 0.
+    """
+
+    def __init__(self, threshold: float = 0.5) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks.
+        Differentiable.
+        """
+
+    def extra_repr(self) -> str:
+        """Returns threshold."""
+
+class Softsign(Layer):
+    """x / (1 + |x|)."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x / (1 + |x|). Differentiable."""
+
+class Tanhshrink(Layer):
+    """x - tanh(x)."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x - tanh(x). Differentiable."""
+
+class ThresholdedReLU(Layer):
+    """x where x > threshold, else the value.
+
+    Args:
+        threshold: above which x stays.
+        value: what stands elsewhere.
+    """
+
+    def __init__(self, threshold: float = 1.0, value: float = 0.0) -> None:
+        ...
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where x > threshold, else the value. Differentiable."""
+
+    def extra_repr(self) -> str:
+        """Returns threshold and value."""
+
+class LogSigmoid(Layer):
+    """log(1 / (1 + exp(-x))), without overflow."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns log(1 / (1 + exp(-x))), without overflow. Differentiable."""
+
 class Softmax(Layer):
     """exp(x) normalised to sum 1 along an axis; nothing overflows, a row of -inf gives nan.
 

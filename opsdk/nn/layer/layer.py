@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.place import Place
 from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, add_hook, call_with_hooks
 from opsdk.nn.layer.state import copy_in, state_tensors
+from opsdk.nn.layer.torch_layout import TorchLayout, from_torch, to_torch
 from opsdk.nn.layer.tree import LayerTree
 from opsdk.nn.parameter import UnsetTensor
 
 Self = TypeVar("Self", bound="Layer")
 Hook = Callable[..., Any]  # Any: takes and returns what the layer's forward does
+HOOKS = ("_pre_hooks", "_post_hooks", "_state_hooks")  # attributes of a layer that hold hooks
 _DEVICES = ("cpu", "cuda", "gpu", "xpu", "npu")
 
 
@@ -46,13 +48,15 @@ class Layer(LayerTree):
         Double()
     """
 
+    torch_layout: ClassVar[TorchLayout] = TorchLayout()
     training: bool
+    _pre_hooks: LayerHooks
+    _post_hooks: LayerHooks
+    _state_hooks: LayerHooks
 
     def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         super().__init__(name_scope, dtype)
-        self._pre_hooks: LayerHooks = OrderedDict()
-        self._post_hooks: LayerHooks = OrderedDict()
-        self._state_hooks: LayerHooks = OrderedDict()
+        self.__dict__.update({name: OrderedDict() for name in HOOKS})
 
     # -- calling ------------------------------------------------------------------------------------------------------
 
@@ -297,6 +301,39 @@ class Layer(LayerTree):
         if assign:
             raise AttributeValueError("load_state_dict: assign expected False, got True; values are always copied")
         return IncompatibleKeys(*copy_in(self, state_dict, True, "load_state_dict", strict))
+
+    # -- to PyTorch and back ------------------------------------------------------------------------------------------
+
+    def to_torch_state_dict(self, numpy: bool = False) -> dict[str, Any]:
+        """Returns the state as PyTorch's counterpart of this layer takes it: its names, its layouts, in new memory.
+
+        Each layer declares in `torch_layout` what is called or lies otherwise there: the weight of a `Linear` is
+        transposed, which a square one would not show by its shape.
+
+        Args:
+            numpy: gives arrays; PyTorch's tensors otherwise.
+
+        Raises:
+            MissingDependencyError: PyTorch is not installed, and tensors were asked for.
+        """
+        return to_torch(self, numpy)
+
+    def from_torch_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copies in what PyTorch's counterpart of this layer gave as `state_dict()`.
+
+        Args:
+            state_dict: PyTorch's tensors, or arrays, by PyTorch's names.
+            strict: requires exactly the layer's names.
+
+        Raises:
+            StateDictError: as `load_state_dict` raises it, in this layer's names.
+            ShapeError: a value has another shape than PyTorch's counterpart has; nothing is copied then.
+        """
+        if not isinstance(state_dict, Mapping):
+            kind = type(state_dict).__name__
+            raise AttributeValueError(f"from_torch_state_dict: expected a mapping from names to tensors, got {kind}")
+        own = from_torch(self, state_dict)
+        return IncompatibleKeys(*copy_in(self, own, True, "from_torch_state_dict", strict))
 
 
 def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
+from opsdk.nn.embedding import as_row
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.torch_layout import TorchEntry, TorchLayout
 from opsdk.ops.functions import flatten
 
 
@@ -30,6 +32,8 @@ class Linear(Layer):
     Raises:
         AttributeValueError: a size below 1, or no weight.
     """
+
+    torch_layout = TorchLayout({"weight": TorchEntry("weight", (1, 0))})
 
     # Any: every form that `as_param_attr` takes; tensors, variables or arrays.
     def __init__(
@@ -67,6 +71,74 @@ class Linear(Layer):
     def extra_repr(self) -> str:
         """Returns the sizes and the dtype."""
         return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self.weight.dtype}"
+
+
+class Embedding(Layer):
+    """A table of vectors, of which rows are taken by their numbers.
+
+    Args:
+        num_embeddings: rows of the table, ≥ 1.
+        embedding_dim: size of a row, ≥ 1.
+        padding_idx: a number, from the end where it is negative, whose row is zeros and is not trained.
+        sparse: without meaning: gradients are dense.
+        weight_attr: a `ParamAttr`, initializer or name; Xavier's uniform values unless said otherwise.
+        name: start of the layer's unique name.
+        max_norm: None; rows are not renormalised.
+        norm_type: of `max_norm`.
+        scale_grad_by_freq: False; gradients are not divided by how often a row was taken.
+
+    Attributes:
+        weight: of shape (num_embeddings, embedding_dim).
+
+    Raises:
+        AttributeValueError: a size below 1, no weight, or an option that is not served.
+        ShapeError: the table has no row `padding_idx`.
+    """
+
+    # Any: every form that `as_param_attr` takes; tensors, variables or arrays.
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        sparse: bool = False,
+        weight_attr: Any = None,
+        name: str | None = None,
+        *,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> None:
+        super().__init__(name)
+        if not all(isinstance(size, (int, np.integer)) and size >= 1 for size in (num_embeddings, embedding_dim)):
+            raise AttributeValueError(f"Embedding: expected sizes ≥ 1, got {num_embeddings!r} and {embedding_dim!r}")
+        if weight_attr is False or max_norm is not None or scale_grad_by_freq:
+            raise AttributeValueError(
+                "Embedding: expected a weight, max_norm=None and scale_grad_by_freq=False, the only ones served, got "
+                f"weight_attr={weight_attr!r}, {max_norm!r} and {scale_grad_by_freq!r}"
+            )
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = None
+        if padding_idx is not None:
+            self.padding_idx = as_row(padding_idx, num_embeddings, "Embedding")
+        self.sparse = sparse
+        weight = self.create_parameter((num_embeddings, embedding_dim), weight_attr)
+        assert weight is not None  # only False means no parameter
+        if self.padding_idx is not None:
+            values = weight.numpy().copy()
+            values[self.padding_idx] = 0
+            weight.set_value(values)
+        self.weight = weight
+
+    def forward(self, x: Any) -> Any:
+        """Returns the rows of the numbers of x, of shape (*x.shape, embedding_dim). Differentiable in the weight."""
+        return functional.embedding(x, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """Returns the arguments, as Paddle prints them."""
+        padding = "" if self.padding_idx is None else f"padding_idx={self.padding_idx}, "
+        return f"{self.num_embeddings}, {self.embedding_dim}, {padding}sparse={self.sparse}, scale_grad_by_freq=False"
 
 
 class Flatten(Layer):

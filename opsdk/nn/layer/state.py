@@ -59,17 +59,24 @@ def copy_in(
     given = {name: value for name, value in state.items() if name != NAME_TABLE}
     missing = [name for name, t in targets.items() if name not in given and not isinstance(t, UnsetTensor)]
     unexpected = [name for name in given if name not in targets]
+    pairs = [(name, tensor, _as_array(subject, name, given[name])) for name, tensor in targets.items() if name in given]
+    wrong = {
+        name: f"{name!r}: expected shape {tuple(tensor.shape)}, got {array.shape}"
+        for name, tensor, array in pairs
+        if not isinstance(tensor, UnsetTensor) and array.shape != tuple(tensor.shape)
+    }
+    details = {"missing": missing, "unexpected": unexpected, "wrong_shape": list(wrong)}
     if strict and (missing or unexpected):
         raise StateDictError(
             f"{subject}: expected exactly the keys of {type(layer).__name__}, missing: "
             f"{alternatives('', missing)}; unexpected: {alternatives('', unexpected)}; "
+            f"{'of another shape: ' + '; '.join(wrong.values()) + '; ' if wrong else ''}"
             "pass strict=False to load what fits",
-            details={"missing": missing, "unexpected": unexpected},
+            details=details,
         )
-    pairs = [(name, tensor, _as_array(subject, name, given[name])) for name, tensor in targets.items() if name in given]
+    if wrong:
+        raise ShapeError(f"{subject}, {'; '.join(wrong.values())}", details=details)
     for name, tensor, array in pairs:
-        if not isinstance(tensor, UnsetTensor) and array.shape != tuple(tensor.shape):
-            raise ShapeError(f"{subject}, {name!r}: expected shape {tuple(tensor.shape)}, got {array.shape}")
         if not isinstance(tensor, UnsetTensor):
             fitted(array, tensor.dtype, f"{subject}, {name!r}")
     _check_tied(pairs, subject)

@@ -144,6 +144,17 @@ TEXTS = {
           either  np.arctan(x.detach().numpy())  outside of the graph, on purpose
           or      define an op: @opsdk.op with np.arctan in it, and its backward
         """,
+    "OP218": """
+        A PyLayer's forward returns at least one tensor, alone or in lists and tuples. Its backward returns a Tensor or
+        None for each tensor that forward took, in order, of its shape and dtype; for a list of tensors a list.
+
+          right   def forward(ctx, x, y, factor): ...
+                  def backward(ctx, dz): return dx, dy
+        """,
+    "OP219": """
+        Inside of `opsdk.autograd.detect_anomaly()` a call was made whose backward gave nan, where none entered it. The
+        message says where; that is the call to look at, as a square root or a logarithm at 0.
+        """,
     "OP220": """
         No kernel of the op serves this place and dtype. The message lists the kernels. `opsdk show OP` says where each
         is.
@@ -271,5 +282,19 @@ TEXTS = {
     "OP512": """
         `opsdk new` makes a folder of its own, and changes none that is there. The name of the package has to be one
         that can be imported: lower-case letters, digits and _, no word of Python, and no package that is there already.
+        """,
+    "OP520": """
+        What is loaded is looked at whole first, and nothing was changed. The message says which it is: a file that
+        is not as long as it says it is, as after a copy that broke off; other bytes than were written, by the
+        checksum; a format that a later opsdk writes; a file of another program; or a class or function that a file
+        names. opsdk runs nothing that a file names.
+
+          a whole model   opsdk.load(path, classes=[Net])    each class that it is made of, apart from opsdk's own
+          a pickle        Paddle's, of arrays, numbers, texts and containers, are read; load another one with what
+                          wrote it, and save its arrays with opsdk.save
+        """,
+    "OP521": "The path is taken from the working folder on. The message lists what lies beside it.",
+    "OP522": """
+        The older file, where one was there, is as it was: a new one takes its place when it is on the disk whole.
         """,
 }

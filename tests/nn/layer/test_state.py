@@ -84,7 +84,7 @@ def test_strict_loading_refuses_other_names_and_copies_nothing():
     ) as caught:
         layer.load_state_dict({"weight": [[9.0]], "other": [1.0]})
     assert isinstance(caught.value, RuntimeError)
-    assert caught.value.details == {"missing": ["bias"], "unexpected": ["other"]}
+    assert caught.value.details == {"missing": ["bias"], "unexpected": ["other"], "wrong_shape": []}
     assert (arrays(layer)["weight"] == before["weight"]).all()
 
 
@@ -178,3 +178,20 @@ def test_a_parameter_of_two_names_is_given_one_value():
 def test_an_array_of_a_dtype_that_no_tensor_has_is_refused_by_its_dtype():
     with pytest.raises(DTypeError, match=r"set_state_dict, 'weight': expected one of bool, .*, got dtype\('V2'\)"):
         nn.Linear(1, 1).set_state_dict({"weight": np.ones((1, 1), "V2")})
+
+
+def test_everything_that_does_not_fit_is_told_at_once():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    before = net[1].bias.numpy()
+    state = {"0.weight": np.zeros((3, 2)), "0.bias": np.zeros(3), "1.weight": np.zeros((1, 1)), "1.bias": np.ones(1)}
+    wrong = r"'0\.weight': expected shape \(2, 3\), got \(3, 2\); '1\.weight': expected shape \(3, 1\), got \(1, 1\)"
+    with pytest.raises(ShapeError, match=f"set_state_dict, {wrong}") as error:
+        net.set_state_dict(state)
+    assert error.value.details == {"missing": [], "unexpected": [], "wrong_shape": ["0.weight", "1.weight"]}
+    del state["0.bias"]
+    state["2.bias"] = np.zeros(1)
+    with pytest.raises(
+        StateDictError, match=rf"missing: 0\.bias; unexpected: 2\.bias; of another shape: {wrong}; pass strict=False"
+    ):
+        net.load_state_dict(state)
+    assert np.array_equal(net[1].bias.numpy(), before)

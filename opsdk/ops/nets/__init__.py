@@ -1,0 +1,1 @@
+"""Ops of neural networks: what a layer computes in one call."""

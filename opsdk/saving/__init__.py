@@ -1,0 +1,1 @@
+"""Floor 4: values on disk, and back: tensors, arrays, nested state, whole models."""

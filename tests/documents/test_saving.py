@@ -1,0 +1,150 @@
+"""Document 004, item by item: what is saved, and loaded again. Items that need Programs on disk are elsewhere."""
+
+import io
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import opsdk
+from opsdk import nn
+from opsdk.core.errors import SavedFileError
+from tests.documents import training_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A whole training, with a checkpoint after every epoch; the printed lines are in `log`."""
+    folder = tmp_path_factory.mktemp("run") / "checkpoints"
+    opsdk.seed(1)
+    whole = training_run.made()
+    lines = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdout", lines)
+        training_run.train(*whole, range(training_run.EPOCH_NUM), folder)
+    (folder.parent / "log").write_text(lines.getvalue())
+    return folder
+
+
+def test_e01_a_checkpoint_is_parameters_alone(run):
+    assert list(opsdk.load(run / "epoch_0.pdparams")) == ["seen", "_linear.weight", "_linear.bias"]
+
+
+def test_e03_save_and_load_go_with_the_state_dicts_of_layers_and_optimizers(tmp_path):
+    layer, adam, _ = training_run.made()
+    opsdk.save(layer.state_dict(), tmp_path / "layer.pdparams")
+    opsdk.save(adam.state_dict(), tmp_path / "adam.pdopt")
+    other, second, _ = training_run.made()
+    assert other.set_state_dict(opsdk.load(tmp_path / "layer.pdparams")) == ([], [])
+    second.set_state_dict(opsdk.load(tmp_path / "adam.pdopt"))
+    assert np.array_equal(other._linear.weight.numpy(), layer._linear.weight.numpy())
+
+
+def test_e04_keys_are_parameter_names_and_values_on_disk_are_arrays(run):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    on_disk = safetensors.load_file(run / "epoch_9.pdparams")
+    loaded = opsdk.load(run / "epoch_9.pdparams", return_numpy=True)
+    assert {name: array.shape for name, array in on_disk.items()} == {
+        "seen": (1,),
+        "_linear.weight": (12, 4),
+        "_linear.bias": (4,),
+    }
+    assert all(np.array_equal(on_disk[name], array) for name, array in loaded.items())
+
+
+def test_e05_the_suffixes_are_a_convention(tmp_path):
+    for name in ("a.pdparams", "a.pdopt", "a.pt", "a"):
+        opsdk.save({"w": opsdk.ones([1])}, tmp_path / name)
+        assert opsdk.load(tmp_path / name)["w"].item() == 1.0
+
+
+def test_e06_ten_epochs_leave_exactly_the_twenty_files(run):
+    expected = sorted(f"epoch_{epoch}.{suffix}" for epoch in range(10) for suffix in ("pdopt", "pdparams"))
+    assert sorted(each.name for each in run.iterdir() if each.is_file()) == expected
+    lines = (run.parent / "log").read_text().splitlines()
+    assert (len(lines), lines[0][:22]) == (40, "Epoch 0 batch 0: loss ")
+    assert float(lines[-1].split()[-1]) < float(lines[0].split()[-1])
+
+
+def bits(path):
+    """What a checkpoint holds, by name; names of tensors, which differ from model to model, left out."""
+    held = opsdk.load(path, return_numpy=True)
+    return {name: value.tobytes() if isinstance(value, np.ndarray) else repr(value) for name, value in held.items()}
+
+
+def resumed_equals_uninterrupted(run):
+    for suffix in ("pdparams", "pdopt"):
+        assert bits(run / f"resumed/epoch_9.{suffix}") == bits(run / f"epoch_9.{suffix}")
+    shutil.rmtree(run / "resumed")
+
+
+def test_e07_training_goes_on_from_epoch_8_in_a_new_process_bit_for_bit(run):
+    subprocess.run([sys.executable, training_run.__file__, run, "8"], check=True, stdout=subprocess.DEVNULL)
+    resumed_equals_uninterrupted(run)
+
+
+def test_e07_training_goes_on_from_epoch_3_into_a_second_model_of_this_process(run, capsys):
+    training_run.resume(run, 3)
+    resumed_equals_uninterrupted(run)
+
+
+def test_e07_an_untouched_model_is_another_one(run):
+    layer, _, _ = training_run.made()
+    assert not np.array_equal(layer._linear.weight.numpy(), opsdk.load(run / "epoch_8.pdparams")["_linear.weight"])
+
+
+def test_f08_bare_tensors_lists_and_dictionaries_are_saved(tmp_path):
+    x, y = opsdk.arange(3), opsdk.ones([2, 2])
+    for value in (x, [x, y], {"x": x, "more": {"y": y}}):
+        opsdk.save(value, tmp_path / "value")
+        found = opsdk.load(tmp_path / "value")
+        assert str(found) == str(value)
+
+
+def test_f08_an_interrupted_training_leaves_whole_files_only(run):
+    folder = run / "resumed"
+    code = (
+        "import sys, os, signal, threading\nfrom tests.documents import training_run\n"
+        "from opsdk.core.files import tensors\nwrite, count = tensors.write, iter(range(99))\n"
+        "def dying(file, arrays, text):\n"
+        "    if next(count) == 3:\n        file.write(b'half'); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    write(file, arrays, text)\n"
+        "tensors.write = dying\ntraining_run.resume(sys.argv[1], 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, run], check=False, stdout=subprocess.DEVNULL).returncode == -9
+    whole = sorted(each.name for each in folder.iterdir() if each.suffix.startswith(".pd"))
+    assert whole == ["epoch_1.pdopt", "epoch_1.pdparams", "epoch_2.pdparams"]
+    for name in whole:
+        assert opsdk.load(folder / name)
+    shutil.rmtree(folder)
+
+
+# opsdk.save({"w": opsdk.ones([1]), "n": (1, 2.5)}, path) as the first version of the format has it
+FIRST = (
+    b'\xd8\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{"opsdk.crc32":"4b0ee3b2","opsdk.format":"1",'
+    b'"opsdk.text":"{\\"w\\":{\\"$tensor\\":\\"w\\"},\\"n\\":{\\"$tuple\\":[1,2.5]}}",'
+    b'"opsdk.complex128":"[]"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}       \x00\x00\x80?'
+)
+
+
+def test_f11_files_of_the_first_version_of_the_format_stay_readable():
+    found = opsdk.load(io.BytesIO(FIRST))
+    assert (found["w"].tolist(), found["n"]) == ([1.0], (1, 2.5))
+
+
+def test_f11_a_file_of_a_newer_version_says_so():
+    with pytest.raises(SavedFileError):
+        opsdk.load(io.BytesIO(FIRST.replace(b'"opsdk.format":"1"', b'"opsdk.format":"2"')))
+
+
+def test_e13_parameters_of_paddle_1x_are_read(tmp_path):
+    """One file a parameter, as `fluid.io.save_params` writes them; bytes as of Paddle's `SerializeToStream`."""
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    head = bytes(16) + (6).to_bytes(4, "little") + b"\x08\x05\x10\x02\x10\x03"
+    (tmp_path / "fc_0.w_0").write_bytes(head + rows.tobytes())
+    net = nn.Linear(2, 3, bias_attr=False)
+    net.weight.name = "fc_0.w_0"
+    assert net.set_state_dict(opsdk.load(tmp_path), use_structured_name=False) == ([], [])
+    assert net.weight.tolist() == [[0, 1, 2], [3, 4, 5]]
