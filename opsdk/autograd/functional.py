@@ -111,7 +111,7 @@ def jvp(
         _expect_tensor(value, "jvp")
         if strict and not run.owns(value):
             raise GraphError(
-                "jvp: expected an output that depends on the inputs, with strict=True, got one that does not"
+                "jvp: expected an output that depends on the inputs, with strict=True, got a constant"
             )
         return value._tangent if run.owns(value) else fill_any_like(value)
 
