@@ -1,6 +1,7 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
+from opsdk.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from opsdk.nn.layer import activation as _activation
 from opsdk.nn.layer import dropout as _dropout
 from opsdk.nn.layer.containers import (
@@ -24,6 +25,9 @@ globals().update({each.__name__: each for each in _dropout.LAYERS})
 __all__ = [
     *_activation.__all__,
     *[each.__name__ for each in _dropout.LAYERS],
+    "ClipGradByGlobalNorm",
+    "ClipGradByNorm",
+    "ClipGradByValue",
     "CrossEntropyLoss",
     "Embedding",
     "Flatten",
