@@ -35,7 +35,7 @@ def step(node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Seq
     opdef = gradient_op(node)
     application = None
     kind = opdef.plans.get(node.plan)
-    if kind is not None:
+    if kind is not None and node.__class__ is GradNode:
         made: Sequence[Any] = (FAST.gradient(kind, node, cotangents[0]),)
     else:
         application = applied(node, cotangents, edges)
@@ -167,4 +167,4 @@ def unchanged(node: GradNode, saved: Sequence[Any]) -> list[Any]:
                 f"changed in place since, to version {box[0]}; change a copy instead"
             )
         values.append(saved[i])
-    return values
+    return values if node.__class__ is GradNode else node.unpacked(values)

@@ -87,7 +87,7 @@ class LayerNode(GradNode):
                     f"{self.subject}: backward needs saved tensor {i} as it was at version {count}, it was changed in "
                     f"place since, to version {box[0]}; save or change a copy instead"
                 )
-            values.append(value if box is None else self._tensor(value, box, place))
+            values.append(value if box is None else self._tensor(self.unpacked([value])[0], box, place))
         return tuple(values)
 
     def _tensor(self, array: Any, box: list[Any], place: Place) -> Tensor:
@@ -99,9 +99,11 @@ class LayerNode(GradNode):
             is_followed = is_grad_enabled() and is_differentiable(array.dtype)
             return self._refusing(made, (), _UNKNOWN) if is_followed else made
         target, index = place
-        if index < 0:
+        if index < 0 and (target._array is array or is_grad_enabled()):
             leaf: Tensor = target
             return leaf
+        if index < 0:  # of what a mode unpacked
+            return tensor_of(array)
         made = tensor_of(array, False, place)
         made._version = box
         return made

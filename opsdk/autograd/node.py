@@ -191,6 +191,10 @@ class GradNode:
         pairs = zip(values, self.layout, strict=True)
         return [item for value, length in pairs for item in ((value,) if length is None else value)]
 
+    def unpacked(self, values: list[Any]) -> list[Any]:
+        """Returns what the call saved, as arrays; what a mode has packed is unpacked by a node of another class."""
+        return values
+
     @property
     def subject(self) -> str:
         """What was called, as messages begin: `op 'relu'`."""

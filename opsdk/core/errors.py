@@ -155,6 +155,10 @@ class PyLayerError(OpsdkError, ValueError, TypeError, code="OP218"):
     """A PyLayer took, or returned, something else than its forward and backward may."""
 
 
+class AnomalyError(OpsdkError, RuntimeError, ArithmeticError, code="OP219"):
+    """A backward gave nan, in anomaly mode."""
+
+
 class KernelNotFoundError(OpsdkError, LookupError, TypeError, code="OP220"):
     """No kernel serves the place and dtype of a call."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.current import Current
+from opsdk.core.errors import AttributeValueError, GraphError
 from opsdk.core.lazy import slow
 
 if TYPE_CHECKING:
@@ -17,6 +18,56 @@ if TYPE_CHECKING:
 
 _lock = threading.Lock()
 _generators: list[np.random.Generator] = []  # one, once it is asked for: importing numpy.random costs 7 ms
+
+
+class _Draws:
+    """The draws of a run of a function, in order."""
+
+    def next(self, draw: Callable[[], int]) -> int:
+        """Returns the next one."""
+        return draw()
+
+
+class _Noted(_Draws):
+    """Draws that are noted as they are taken."""
+
+    def __init__(self, into: list[int], outer: _Draws) -> None:
+        self._into, self._outer = into, outer
+
+    def next(self, draw: Callable[[], int]) -> int:
+        """Returns the next one, from wherever the code around has its own."""
+        self._into.append(self._outer.next(draw))
+        return self._into[-1]
+
+
+class _Replayed(_Draws):
+    """Draws that were noted, taken again."""
+
+    def __init__(self, draws: Sequence[int]) -> None:
+        self._left = iter(draws)
+
+    def next(self, draw: Callable[[], int]) -> int:
+        """Returns the next one; no generator moves.
+
+        Raises:
+            GraphError: there were no more.
+        """
+        for value in self._left:
+            return value
+        raise GraphError("recompute: expected as many random draws as in the first run, got more")
+
+
+_DRAWS: Current[_Draws] = Current("random draws", _Draws())
+
+
+def recorded(draws: list[int] | None) -> AbstractContextManager[None]:
+    """Notes each draw, of whichever generator, that is taken inside of a `with` block; nothing without a list."""
+    return nullcontext() if draws is None else _DRAWS.held(_Noted(draws, _DRAWS.get()))
+
+
+def replayed(draws: Sequence[int] | None) -> AbstractContextManager[None]:
+    """Gives draws that were noted, in their order, to what draws inside of a `with` block; without any all are new."""
+    return _DRAWS.held(_Draws() if draws is None else _Replayed(draws))
 
 
 def seed(value: int) -> None:
@@ -80,19 +131,24 @@ class Generator:
 
     def draw(self) -> Draw:
         """Takes the next draw."""
-        with self._lock:
-            self._count += 1
-            return Draw(drawn(self._seed, self._count - 1))
+
+        def draw() -> int:
+            with self._lock:
+                self._count += 1
+                return drawn(self._seed, self._count - 1)
+
+        return Draw(_DRAWS.get().next(draw))
 
     @contextmanager
     def taken(self) -> Iterator[Draw]:
         """Gives the next draw; where the block raises, it is the next one again, unless others were taken since."""
+        before = self._count
         draw = self.draw()
         try:
             yield draw
         except BaseException:
             with self._lock:
-                if self._count and draw == drawn(self._seed, self._count - 1):
+                if self._count > before and draw == drawn(self._seed, self._count - 1):
                     self._count -= 1
             raise
 
@@ -179,6 +235,10 @@ def stream() -> np.random.Generator:
 
 def next_seed() -> int:
     """Returns a seed drawn from the global generator; a random op carries its seed as an attribute, to be replayed."""
+    return _DRAWS.get().next(_next_of_stream)
+
+
+def _next_of_stream() -> int:
     with _lock:
         if not _generators:
             _generators.append(np.random.default_rng())

@@ -110,6 +110,27 @@ def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return layer.interceptor.function(lambda *given: call(function, given), args)
 
 
+def switch(kind: type[Interceptor], interceptor: Interceptor | None) -> Callable[[], None]:
+    """Has an interceptor stand innermost, and none else of a kind; for the rest of the block, or the thread or task.
+
+    Args:
+        kind: those that end.
+        interceptor: what begins; None to end the others alone.
+
+    Returns:
+        What undoes it.
+    """
+    before, kept = _STACK.get(), []
+    layer = before
+    while layer is not None:
+        kept.append(layer.interceptor)
+        layer = layer.below
+    for each in reversed([each for each in kept if not isinstance(each, kind)]):
+        layer = _Layer(each, layer)
+    _STACK.change(layer if interceptor is None else _Layer(interceptor, layer))
+    return lambda: _STACK.change(before)
+
+
 def stack() -> Any:
     """Returns the interceptors of this thread, for `restored`."""
     return _STACK.get()

@@ -151,6 +151,10 @@ TEXTS = {
           right   def forward(ctx, x, y, factor): ...
                   def backward(ctx, dz): return dx, dy
         """,
+    "OP219": """
+        Inside of `opsdk.autograd.detect_anomaly()` a call was made whose backward gave nan, where none entered it. The
+        message says where; that is the call to look at, as a square root or a logarithm at 0.
+        """,
     "OP220": """
         No kernel of the op serves this place and dtype. The message lists the kernels. `opsdk show OP` says where each
         is.
