@@ -23,7 +23,7 @@ class _Counted(Metric):
         self.tp = self.fp = self.fn = 0
 
     # Any: tensors or arrays.
-    def update(self, preds: Any, labels: Any) -> None:  # type: ignore[override]
+    def update(self, preds: Any, labels: Any) -> None:
         """Adds a batch.
 
         Args:
