@@ -3,6 +3,7 @@
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import attention as _attention
 from opsdk.nn.layer import cells as _cells
 from opsdk.nn.layer import convolution as _convolution
 from opsdk.nn.layer import dropout as _dropout
@@ -26,7 +27,8 @@ from opsdk.ops.initializer import ParamAttr
 
 _TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
 globals().update({name: getattr(table, name) for table in _TABLES for name in table.__all__})
-_layers = {each.__name__: each for each in (*_dropout.LAYERS, *_cells.LAYERS, *_recurrent.LAYERS)}
+_FAMILIES = (_attention, _cells, _dropout, _recurrent)
+_layers = {each.__name__: each for family in _FAMILIES for each in family.LAYERS}
 globals().update(_layers)
 
 __all__ = [

@@ -8,6 +8,7 @@ from opsdk.nn import convolution as _convolution
 from opsdk.nn import dropout as _dropout
 from opsdk.nn import normalization as _normalization
 from opsdk.nn import pooling as _pooling
+from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
@@ -49,6 +50,7 @@ __all__ = [
     "log_softmax",
     "mse_loss",
     "one_hot",
+    "scaled_dot_product_attention",
     "softmax",
     "square_error_cost",
     "swish",

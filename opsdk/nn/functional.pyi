@@ -6,6 +6,7 @@ Written by `python -m tests.contracts.stubs`.
 from typing import Any
 
 from opsdk.define.op import Op
+from opsdk.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from opsdk.nn.convolution import conv1d as conv1d
 from opsdk.nn.convolution import conv1d_transpose as conv1d_transpose
 from opsdk.nn.convolution import conv2d as conv2d
