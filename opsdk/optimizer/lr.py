@@ -246,13 +246,9 @@ class OneCycleLR(
         turns = [(0.0, low), (top, high), (self.total_steps - 1.0, end)]
         if self.three_phase:
             turns.insert(2, (2 * top, low))
-        for (start, before), (stop, after) in pairwise(turns):
-            if step <= stop or stop == self.total_steps - 1:
-                part = (step - start) / (stop - start) if stop > start else 1.0
-                return (
-                    _cosine(before, after, part) if self.anneal_strategy == "cos" else before + (after - before) * part
-                )
-        raise AssertionError("the last phase takes every step")
+        (start, before), (stop, after) = next((p for p in pairwise(turns) if step <= p[1][0]), tuple(turns[-2:]))
+        part = (step - start) / (stop - start) if stop > start else 1.0
+        return _cosine(before, after, part) if self.anneal_strategy == "cos" else before + (after - before) * part
 
 
 @dataclass(eq=False, repr=False)
