@@ -25,7 +25,7 @@ from opsdk.autograd.creation import (
     zeros,
     zeros_like,
 )
-from opsdk.autograd.functional import grad
+from opsdk.autograd.derivatives import grad
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
@@ -67,7 +67,7 @@ from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and te
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import metric, nn, optimizer, static
+    from opsdk import metric, nn, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -210,6 +210,7 @@ __all__ = [
     "nn",
     "optimizer",
     "metric",
+    "vision",
     "verify",
     "gradcheck",
     "errors",
@@ -222,7 +223,7 @@ _FUNCTIONS = {
     "native": "backends.inspect.native_entry",
     "save": "saving.checkpoint",
 }
-_MODULES = {"static", "nn", "optimizer", "metric"}
+_MODULES = {"static", "nn", "optimizer", "metric", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.
