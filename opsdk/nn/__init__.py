@@ -2,8 +2,12 @@
 
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.layer import activation as _activation
+from opsdk.nn.layer import attention as _attention
 from opsdk.nn.layer import cells as _cells
+from opsdk.nn.layer import convolution as _convolution
 from opsdk.nn.layer import dropout as _dropout
+from opsdk.nn.layer import normalization as _normalization
+from opsdk.nn.layer import pooling as _pooling
 from opsdk.nn.layer import recurrent as _recurrent
 from opsdk.nn.layer.containers import (
     LayerDict,
@@ -20,12 +24,17 @@ from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
 from opsdk.ops.initializer import ParamAttr
 
-globals().update({name: getattr(_activation, name) for name in _activation.__all__})
-_layers = {each.__name__: each for each in (*_dropout.LAYERS, *_cells.LAYERS, *_recurrent.LAYERS)}
+_TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
+globals().update({name: getattr(table, name) for table in _TABLES for name in table.__all__})
+_FAMILIES = (_attention, _cells, _dropout, _recurrent)
+_layers = {each.__name__: each for family in _FAMILIES for each in family.LAYERS}
 globals().update(_layers)
 
 __all__ = [
     *_activation.__all__,
+    *_convolution.__all__,
+    *_normalization.__all__,
+    *_pooling.__all__,
     *_layers,
     "CrossEntropyLoss",
     "Embedding",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from opsdk.nn import convolution as _convolution
 from opsdk.nn import dropout as _dropout
+from opsdk.nn import normalization as _normalization
+from opsdk.nn import pooling as _pooling
+from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
 from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
@@ -29,18 +33,24 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
 globals().update(_activations)
-globals().update({each.__name__: each for each in _dropout.FUNCTIONS})
+_families = {
+    each.__name__: each
+    for family in (_convolution, _dropout, _normalization, _pooling)
+    for each in family.FUNCTIONS  # type: ignore[attr-defined]
+}
+globals().update(_families)
 swish = _activations["silu"]
 
 __all__ = [
     *_activations,
-    *[each.__name__ for each in _dropout.FUNCTIONS],
+    *_families,
     "cross_entropy",
     "embedding",
     "linear",
     "log_softmax",
     "mse_loss",
     "one_hot",
+    "scaled_dot_product_attention",
     "softmax",
     "square_error_cost",
     "swish",

@@ -6,6 +6,13 @@ Written by `python -m tests.contracts.stubs`.
 from typing import Any
 
 from opsdk.define.op import Op
+from opsdk.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from opsdk.nn.convolution import conv1d as conv1d
+from opsdk.nn.convolution import conv1d_transpose as conv1d_transpose
+from opsdk.nn.convolution import conv2d as conv2d
+from opsdk.nn.convolution import conv2d_transpose as conv2d_transpose
+from opsdk.nn.convolution import conv3d as conv3d
+from opsdk.nn.convolution import conv3d_transpose as conv3d_transpose
 from opsdk.nn.dropout import alpha_dropout as alpha_dropout
 from opsdk.nn.dropout import drop_block as drop_block
 from opsdk.nn.dropout import dropout as dropout
@@ -15,6 +22,23 @@ from opsdk.nn.embedding import embedding as embedding
 from opsdk.nn.loss import cross_entropy as cross_entropy
 from opsdk.nn.loss import mse_loss as mse_loss
 from opsdk.nn.loss import square_error_cost as square_error_cost
+from opsdk.nn.normalization import batch_norm as batch_norm
+from opsdk.nn.normalization import group_norm as group_norm
+from opsdk.nn.normalization import instance_norm as instance_norm
+from opsdk.nn.normalization import layer_norm as layer_norm
+from opsdk.nn.normalization import rms_norm as rms_norm
+from opsdk.nn.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from opsdk.nn.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from opsdk.nn.pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from opsdk.nn.pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from opsdk.nn.pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from opsdk.nn.pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from opsdk.nn.pooling import avg_pool1d as avg_pool1d
+from opsdk.nn.pooling import avg_pool2d as avg_pool2d
+from opsdk.nn.pooling import avg_pool3d as avg_pool3d
+from opsdk.nn.pooling import max_pool1d as max_pool1d
+from opsdk.nn.pooling import max_pool2d as max_pool2d
+from opsdk.nn.pooling import max_pool3d as max_pool3d
 from opsdk.ops.functions import log_softmax as log_softmax
 from opsdk.ops.functions import one_hot as one_hot
 from opsdk.ops.functions import softmax as softmax

@@ -1,4 +1,4 @@
-"""Functions of rows: softmax, log_softmax, logsumexp, layer_norm, rms_norm, cosine_similarity.
+"""Functions of rows: softmax, log_softmax, logsumexp, layer_norm, standardize, rms_norm, cosine_similarity.
 
 Each is one expression over a row; `rowwise` derives the gradients and the backends compile both.
 """
@@ -65,6 +65,25 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, epsilon: Any) -> Any:
     """
     centred = x - vmath.row_mean(x)
     return centred * vmath.rsqrt(vmath.row_mean(centred * centred) + epsilon) * weight + bias
+
+
+@rowwise("opsdk::standardize(Tensor x, *, float epsilon=1e-5) -> Tensor out", lazy=True)
+def standardize(x: Any, *, epsilon: Any) -> Any:
+    """(x - mean) / √(variance + epsilon) over the last axis: what group and instance norm are made of.
+
+    Args:
+        x: float array of shape (..., n).
+        epsilon: added to the variance, > 0; same unit as x squared.
+    """
+    centred = x - vmath.row_mean(x)
+    return centred * vmath.rsqrt(vmath.row_mean(centred * centred) + epsilon)
+
+
+@standardize.samples
+def _rows(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.normal(size=(2, 3, 4)), reason="3-d")
+    yield Sample(np.ones((2, 3)), epsilon=0.1, reason="rows of equal elements")
+    yield Sample(np.zeros((0, 4)), reason="no rows")
 
 
 @rowwise(

@@ -17,6 +17,9 @@ MODULES = (
     "opsdk.nn",
     "opsdk.nn.functional",
     "opsdk.nn.layer.activation",
+    "opsdk.nn.layer.convolution",
+    "opsdk.nn.layer.normalization",
+    "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",
 )
 _HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n'

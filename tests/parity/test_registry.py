@@ -25,6 +25,7 @@ CHECKS = {
     "infer agrees with the run": ("infer",),
     "rows agree with the reference": ("value", "repeats", "linear", "layout"),
     "gradient agrees with the numeric derivative": ("vjp", "vjp2", "mask", "materialize", "nondifferentiable"),
+    "residuals move as they are said to": ("residual",),
     "complex gradient agrees with the numeric derivative": ("complex", "complex2"),
     "tensors give the bits of arrays": ("dynamic", "recorded"),
     "Programs give the bits of arrays": ("static", "static2"),

@@ -23,10 +23,12 @@ class TorchEntry(NamedTuple):
     Attributes:
         name: what it is called there.
         axes: of an array of ours, in the order in which it lies there; None where it lies the same.
+        shape: there, of an array that is one line here; None where it is the same.
     """
 
     name: str
     axes: tuple[int, ...] | None = None
+    shape: tuple[int, ...] | None = None
 
 
 class TorchLayout(NamedTuple):
@@ -45,17 +47,19 @@ class TorchLayout(NamedTuple):
         there = {}
         for name, array in own.items():
             entry = self.entries.get(name, TorchEntry(name))
-            there[entry.name] = array if entry.axes is None else array.transpose(entry.axes)
+            turned = array if entry.axes is None else array.transpose(entry.axes)
+            there[entry.name] = turned if entry.shape is None else turned.reshape(entry.shape)
         return {**there, **{name: np.asarray(value) for name, value in self.only_there.items()}}
 
     def from_torch(self, there: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Returns arrays by our names, as they lie here; what has no name here keeps PyTorch's."""
-        back = {entry.name: (name, entry.axes) for name, entry in self.entries.items()}
+        back = {entry.name: (name, entry) for name, entry in self.entries.items()}
         own = {}
         for key, array in there.items():
-            name, axes = back.get(key, (key, None))
+            name, (_, axes, shape) = back.get(key, (key, TorchEntry(key)))
             if axes is not None and array.ndim == len(axes):  # one of another rank is told of by its shape
                 array = array.transpose(np.argsort(axes))
+            array = array.reshape(-1) if array.shape == shape else array
             if key not in self.only_there:
                 own[name] = array
         return own

@@ -1,0 +1,101 @@
+"""Layers of attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opsdk.core.errors import AttributeValueError
+from opsdk.nn.attention import scaled_dot_product_attention
+from opsdk.nn.dropout import check_probability, dropout
+from opsdk.nn.layer.cells import check_sizes
+from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.layers import Linear
+from opsdk.ops import functions as ops
+
+
+# Any, in this file: tensors, variables or arrays, and the same out; every form that `as_param_attr` takes.
+class MultiHeadAttention(Layer):
+    """Attention of several heads, each of projections of its own (Vaswani et al. 2017, Attention is all you need).
+
+    Args:
+        embed_dim: size of the query, and of what comes out.
+        num_heads: how many heads, of which `embed_dim` is a multiple.
+        dropout: the probability with which a pair is dropped while it trains.
+        kdim: size of the key; `embed_dim` unless given.
+        vdim: size of the value; `embed_dim` unless given.
+        need_weights: also returns the weights of all pairs, which are held then.
+        weight_attr: of the weights of the projections, as of `Linear`.
+        bias_attr: of their biases; False for none.
+
+    Attributes:
+        q_proj, k_proj, v_proj, out_proj: the projections, `Linear`.
+
+    Raises:
+        AttributeValueError: a size below 1, or one that is no multiple of the heads; the probability lies outside.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        need_weights: bool = False,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+    ) -> None:
+        super().__init__()
+        check_sizes("MultiHeadAttention", embed_dim=embed_dim, num_heads=num_heads)
+        check_probability(dropout, "MultiHeadAttention")
+        if embed_dim % num_heads:
+            raise AttributeValueError(
+                f"MultiHeadAttention: embed_dim expected a multiple of num_heads, {num_heads}, got {embed_dim}"
+            )
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.need_weights = need_weights
+        self.q_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
+        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, weight_attr, bias_attr)
+        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, weight_attr, bias_attr)
+        self.out_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
+
+    def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None) -> Any:
+        """Returns what the heads found, side by side and projected.
+
+        Args:
+            query: floats of shape (batch, queries, embed_dim).
+            key: (batch, keys, kdim); the query unless given.
+            value: (batch, keys, vdim); the key unless given.
+            attn_mask: as of `functional.scaled_dot_product_attention`.
+
+        Returns:
+            Of the shape of the query, and with `need_weights` the weights (batch, heads, queries, keys).
+            Differentiable.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        q, k, v = (
+            ops.reshape(project(x), [0, 0, self.num_heads, self.embed_dim // self.num_heads])
+            for project, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        )
+        if not self.need_weights:
+            made = scaled_dot_product_attention(q, k, v, attn_mask, self.dropout, training=self.training)
+            return self.out_proj(ops.flatten(made, 2, 3))
+        q, k, v = (ops.transpose(each, [0, 2, 1, 3]) for each in (q, k, v))
+        scores = ops.matmul(q, k, transpose_y=True) * (self.embed_dim // self.num_heads) ** -0.5
+        if attn_mask is not None:
+            is_mask = attn_mask.dtype.kind == "b"
+            scores = ops.where(attn_mask, scores, float("-inf")) if is_mask else scores + attn_mask
+        weights = dropout(ops.softmax(scores), self.dropout, training=self.training)
+        made = ops.transpose(ops.matmul(weights, v), [0, 2, 1, 3])
+        return self.out_proj(ops.flatten(made, 2, 3)), weights
+
+    def extra_repr(self) -> str:
+        """Returns the sizes, and the dropout unless it is 0."""
+        dropped = f", dropout={self.dropout}" if self.dropout else ""
+        return f"{self.embed_dim}, num_heads={self.num_heads}{dropped}"
+
+
+LAYERS = (MultiHeadAttention,)
