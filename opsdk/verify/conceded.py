@@ -20,6 +20,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.verify.gradients import Arrays, by_array, by_rule, judged, launch_reference, placed, rule_of
 from opsdk.verify.inputs.calls import Call, each, flat, is_float, refill
 from opsdk.verify.inputs.domains import held
+from opsdk.verify.kernels.agreement import where_beyond
 from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.subjects import Subject
 
@@ -54,7 +55,7 @@ def within_rounding(opdef: OpDef, call: Call, subject: Subject, dtype: np.dtype[
             return made  # the reference does not run in that dtype, or has other shapes beside these values
         known = iter(zip(truth, lost, strict=True))
         pairs = zip(flat(long.inputs), made, strict=True)
-        return tuple(_put_right(gradient, *next(known)) if is_float(array) else gradient for array, gradient in pairs)
+        return tuple(_put_right(got, *next(known)) if is_float(array) else got for array, got in pairs)
 
     return replace(subject, vjp=vjp)
 
@@ -91,8 +92,5 @@ def _reference(opdef: OpDef, call: Call, cotangents: Arrays) -> list[Any]:
 
 # Any: a gradient as a kernel gave it, whatever that is.
 def _put_right(gradient: Any, truth: np.ndarray, lost: np.ndarray) -> Any:
-    if not is_float(gradient) or gradient.shape != truth.shape:
-        return gradient
-    with np.errstate(all="ignore"):
-        is_rounding = np.abs(gradient.astype(_LONG) - truth) <= _SPREADS * lost
-        return np.where(is_rounding, truth, gradient).astype(gradient.dtype) if is_rounding.any() else gradient
+    fits = is_float(gradient) and gradient.shape == truth.shape
+    return where_beyond(gradient, truth, _SPREADS * lost) if fits else gradient
