@@ -98,6 +98,7 @@ def check(
     budget: float | None = None,
     names: Sequence[str] | None = None,
     alias_ok: Iterable[str] = (),
+    behaviour: bool = True,
     trace: bool | Mapping[str, Iterable[int | tuple[int, ...]]] = False,
 ) -> Report:
     """Judges a vector-Jacobian product against the function it belongs to.
@@ -142,6 +143,8 @@ def check(
         names: one name per input, for messages; by default the parameter names of forward.
         alias_ok: kinds of shared memory that are meant: "output" (with an input or another output), "cotangent" (of a
             gradient), "gradients" (of two gradients, or of a gradient and an input or output).
+        behaviour: whether to look also at what needs no derivative: mutation, shared memory, hidden state, layouts.
+            Who asks of many inputs of one kind may have it once. The form of gradients is always judged.
         trace: whether the report tells, for the worst element of each input, what each step of the judgement saw and
             said; or a mapping from names of inputs to indices of elements of which it tells too, at every point.
 
@@ -167,7 +170,7 @@ def check(
     with np.errstate(all="ignore"), warnings.catch_warnings(), one_judgement():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            report = _run(subject, values, kinds, int(seed), allowance, tracer)
+            report = _run(subject, values, kinds, int(seed), allowance, tracer, behaviour)
         except SystemExit as error:  # raised on, it would end the caller too, with a status that says all is well
             raise UsageError(
                 f"forward and vjp: expected each to return or to raise an error, got {error!r}; nothing was "
@@ -200,6 +203,7 @@ def _run(
     seed: int,
     budget: Budget,
     tracer: Tracer | None,
+    behaviour: bool,
 ) -> Report:
     started = time.perf_counter()
     point = start_point(replace(subject, also=replace(subject.also, surrogate=None)), inputs, "gradcheck.check")
@@ -207,7 +211,7 @@ def _run(
     budget.pace(time.perf_counter() - started, numbers)
     tally = Tally(accuracy=subject.also.accuracy)
     point.forward_eps = hidden_eps(point, np.random.default_rng([seed, 3]))
-    findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps)
+    findings = check_behaviour(subject, inputs, tally, seed, point.forward_eps, form_only=not behaviour)
     if subject.also.surrogate is not None:
         tally.note("vjp: judged as the gradient of the declared surrogate, not of forward")
         least_eps = point.forward_eps

@@ -5,7 +5,8 @@ The form of what vjp returns is judged here: count, shape and dtype of gradients
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,20 +22,35 @@ from gradcheck.model.evaluation import VjpError, call_forward, call_vjp
 from gradcheck.model.protocol import Subject, copy_inputs
 from gradcheck.report import Finding, Tally
 
+# A check, and the findings beside which it is left out.
+_Behaviour: TypeAlias = "tuple[Callable[[Session], list[Finding]], Set[str]]"
 
-def check_behaviour(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+
+def check_behaviour(
+    subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float, form_only: bool = False
+) -> list[Finding]:
     """Runs every check that needs no derivative, in the dtypes of the given inputs.
 
     When vjp raises, or returns the wrong number of gradients, that is the only finding: others would follow from it.
+
+    Args:
+        subject: what is judged.
+        inputs: that it is called with.
+        tally: of the report.
+        seed: of everything random.
+        eps: the relative error of forward.
+        form_only: whether only the count, shapes and dtypes of gradients are looked at.
     """
     tally.checks += ["vjp raises", "gradient count"]
     try:
-        return _check(subject, inputs, tally, seed, eps)
+        return _check(subject, inputs, tally, seed, eps, {} if form_only else _CHECKS)
     except Exception as error:  # forward accepted these very inputs before
         return [_worn_out("repeats", error)]
 
 
-def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float) -> list[Finding]:
+def _check(
+    subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, eps: float, checks: Mapping[str, _Behaviour]
+) -> list[Finding]:
     session = Session.start(subject, inputs, np.random.default_rng([seed, 0]), eps)
     try:
         gradients = call_vjp(subject, copy_inputs(inputs), call_forward(subject, inputs), session.cotangents(0))
@@ -51,7 +67,7 @@ def _check(subject: Subject, inputs: Sequence[object], tally: Tally, seed: int, 
     findings += check_shapes(subject, inputs, gradients)
     findings += _check_dtypes(subject, inputs, gradients)
     findings += _check_discrete(subject, inputs, gradients)
-    for name, (run, spoiled_by) in _CHECKS.items():
+    for name, (run, spoiled_by) in checks.items():
         if spoiled_by & {finding.check for finding in findings}:
             continue
         tally.checks.append(name)
@@ -73,7 +89,7 @@ def _worn_out(check: str, error: Exception) -> Finding:
 
 _HIDDEN_STATE = frozenset({"mutation", "repeats", "interleaving"})
 # By name, each check and the findings that would make it fail for the same reason: beside one of them it is left out.
-_CHECKS: dict[str, tuple[Callable[[Session], list[Finding]], Set[str]]] = {
+_CHECKS: dict[str, _Behaviour] = {
     "mutation": (check_mutation, set()),
     "read-only": (check_read_only, {"mutation"}),
     "sharing": (check_sharing, set()),

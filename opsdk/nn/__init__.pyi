@@ -67,6 +67,16 @@ from opsdk.nn.layer.layers import Embedding as Embedding
 from opsdk.nn.layer.layers import Flatten as Flatten
 from opsdk.nn.layer.layers import Linear as Linear
 from opsdk.nn.layer.layers import MSELoss as MSELoss
+from opsdk.nn.layer.losses import BCELoss as BCELoss
+from opsdk.nn.layer.losses import BCEWithLogitsLoss as BCEWithLogitsLoss
+from opsdk.nn.layer.losses import HingeEmbeddingLoss as HingeEmbeddingLoss
+from opsdk.nn.layer.losses import HuberLoss as HuberLoss
+from opsdk.nn.layer.losses import KLDivLoss as KLDivLoss
+from opsdk.nn.layer.losses import L1Loss as L1Loss
+from opsdk.nn.layer.losses import MarginRankingLoss as MarginRankingLoss
+from opsdk.nn.layer.losses import NLLLoss as NLLLoss
+from opsdk.nn.layer.losses import SmoothL1Loss as SmoothL1Loss
+from opsdk.nn.layer.losses import SoftMarginLoss as SoftMarginLoss
 from opsdk.nn.layer.normalization import BatchNorm1D as BatchNorm1D
 from opsdk.nn.layer.normalization import BatchNorm1d as BatchNorm1d
 from opsdk.nn.layer.normalization import BatchNorm2D as BatchNorm2D

@@ -6,11 +6,12 @@ from typing import Any
 
 from opsdk.nn import convolution as _convolution
 from opsdk.nn import dropout as _dropout
+from opsdk.nn import elementwise_loss as _elementwise_loss
 from opsdk.nn import normalization as _normalization
 from opsdk.nn import pooling as _pooling
 from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
-from opsdk.nn.loss import cross_entropy, mse_loss, square_error_cost
+from opsdk.nn.loss import cross_entropy, mse_loss, nll_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
 from opsdk.ops.functions import add, log_softmax, matmul, one_hot, softmax
 
@@ -35,7 +36,7 @@ _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.item
 globals().update(_activations)
 _families = {
     each.__name__: each
-    for family in (_convolution, _dropout, _normalization, _pooling)
+    for family in (_convolution, _dropout, _elementwise_loss, _normalization, _pooling)
     for each in family.FUNCTIONS  # type: ignore[attr-defined]
 }
 globals().update(_families)
@@ -49,6 +50,7 @@ __all__ = [
     "linear",
     "log_softmax",
     "mse_loss",
+    "nll_loss",
     "one_hot",
     "scaled_dot_product_attention",
     "softmax",

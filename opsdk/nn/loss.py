@@ -9,9 +9,11 @@ import numpy as np
 from opsdk.backends.call.constant import as_constant
 from opsdk.core.dtype import computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.define.op import Op
 from opsdk.ops import functions as ops
 from opsdk.ops import loss as _loss
 from opsdk.ops.elementwise import equal, not_equal
+from opsdk.ops.nets.loss import nll_loss as _nll_loss
 
 
 # Any, in this file: tensors, variables or arrays, and the same out.
@@ -25,7 +27,7 @@ def square_error_cost(input: Any, label: Any) -> Any:
     shapes = [getattr(value, "shape", None) for value in (input, label)]
     shape, other = (np.shape(value) if it is None else it for value, it in zip((input, label), shapes, strict=True))
     if len(shape) and len(other):
-        _check_shape("squared error: label", other, shape, "of the input")
+        check_shape("squared error: label", other, shape, "of the input")
     return ops.square(ops.subtract(input, label))
 
 
@@ -37,15 +39,15 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
         DTypeError: input and label are both integers, whose squares would wrap around.
         ShapeError: as of `square_error_cost`.
     """
-    _check_reduction(reduction, "mse_loss")
-    dtypes = [_dtype_of(value) or np.asarray(value).dtype for value in (input, label)]
+    check_reduction(reduction, "mse_loss")
+    dtypes = [dtype_of(value) or np.asarray(value).dtype for value in (input, label)]
     if not any(map(is_differentiable, dtypes)):
         got = " and ".join(dtype.name for dtype in dtypes)
         raise DTypeError(f"mse_loss: expected floats, got {got}, whose squares wrap around; cast one to float32")
     if reduction == "none":
         return square_error_cost(input, label)
-    error = square_error_cost(_widened(input), _widened(label))
-    return _rounded(ops.mean(error) if reduction == "mean" else ops.sum(error), input, label)
+    error = square_error_cost(widened(input), widened(label))
+    return rounded(ops.mean(error) if reduction == "mean" else ops.sum(error), input, label)
 
 
 def cross_entropy(
@@ -80,23 +82,23 @@ def cross_entropy(
         AttributeValueError: another reduction.
         DTypeError: input or label is no tensor or array.
     """
-    _check_reduction(reduction, "cross_entropy")
+    check_reduction(reduction, "cross_entropy")
     for name, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
-        weight = as_constant(weight, _dtype_of(input), "cross_entropy: weight")
+        weight = as_constant(weight, dtype_of(input), "cross_entropy: weight")
     given = input, weight, *([label] if soft_label else [])
-    input, weight = _widened(input), _widened(weight)
-    label = _widened(label) if soft_label else label
+    input, weight = widened(input), widened(weight)
+    label = widened(label) if soft_label else label
     ndim = len(input.shape)
     last = axis in (-1, ndim - 1)
     if not last:
         input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
     if weight is not None:
-        _check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
+        check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
     if soft_label:
-        _check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
+        check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
         rows, share = _soft_rows(input, label, weight, use_softmax)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
@@ -105,11 +107,53 @@ def cross_entropy(
                 f"got {len(label.shape)}"
             )
         classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
-        rows, share = _rows(input, classes, weight, ignore_index, use_softmax)
+        op = _loss.cross_entropy_with_logits if use_softmax else _loss.cross_entropy
+        rows, share = _rows(op, input, classes, weight, ignore_index)
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
-        return _rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
-    return _rounded(ops.sum(rows) if reduction == "sum" else _mean(rows, share, weight), *given)
+        return rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
+    return rounded(ops.sum(rows) if reduction == "sum" else _mean(rows, share, weight), *given)
+
+
+def nll_loss(
+    input: Any,
+    label: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Any:
+    """Returns -input[label], the loss of log-probabilities.
+
+    Args:
+        input: log-probabilities of shape (N, classes), (N, classes, …), or (classes,).
+        label: integer classes, of that shape without the classes.
+        weight: of shape (classes,), a factor for each class.
+        ignore_index: rows with this label count for nothing; where no other is left the mean is 0.
+        reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
+        name: without meaning.
+
+    Returns:
+        A 0-d value, or with "none" one per label, of the common dtype of input and weights. Differentiable in the
+        input.
+
+    Raises:
+        ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
+        AttributeValueError: another reduction, or a label is none of the classes.
+    """
+    check_reduction(reduction, "nll_loss")
+    given = input, weight
+    x, weight = widened(input), widened(weight)
+    ndim = len(x.shape)
+    if ndim > 2:
+        x = _last(x, 1)
+    check_shape("nll_loss: label", label.shape, x.shape[:-1], "of the input without its classes")
+    if weight is not None:
+        check_shape("nll_loss: weight", weight.shape, x.shape[-1:], "with a factor for each class")
+    rows, share = _rows(_nll_loss, x, ops.unsqueeze(label, -1), weight, ignore_index)
+    if reduction == "none":
+        return rounded(ops.squeeze(rows, -1), *given)
+    return rounded(ops.sum(rows) if reduction == "sum" else _mean(rows, share, weight), *given)
 
 
 def _mean(rows: Any, share: Any, weight: Any) -> Any:
@@ -121,12 +165,9 @@ def _mean(rows: Any, share: Any, weight: Any) -> Any:
     return ops.divide(ops.sum(rows), ops.add(total, ops.cast(equal(total, 0.0), rows.dtype)))
 
 
-def _rows(x: Any, label: Any, weight: Any, ignore_index: int, use_softmax: bool) -> tuple[Any, Any]:
-    """Returns the loss of each row, and how much each counts."""
-    if use_softmax:
-        rows = _loss.cross_entropy_with_logits(x, label, ignore_index=ignore_index)
-    else:
-        rows = _loss.cross_entropy(x, label, ignore_index=ignore_index)
+def _rows(op: Op, x: Any, label: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """Returns the loss of each row by an op, and how much each counts."""
+    rows = op(x, label, ignore_index=ignore_index)
     used = not_equal(label, ignore_index)
     share = ops.cast(used, x.dtype)
     if weight is None:
@@ -144,19 +185,20 @@ def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any,
     return ops.multiply(rows, factor), factor
 
 
-def _dtype_of(value: Any) -> Any:
+def dtype_of(value: Any) -> Any:
+    """Returns the dtype of a value that has one, else None."""
     return getattr(value, "dtype", None)
 
 
-def _widened(value: Any) -> Any:
+def widened(value: Any) -> Any:
     """Returns what a loss is computed with: float16 and bfloat16 as float32, since it is a long sum of small terms."""
-    dtype = _dtype_of(value)
+    dtype = dtype_of(value)
     return value if dtype is None or computed_in(dtype) == dtype else ops.cast(value, computed_in(dtype))
 
 
-def _rounded(loss: Any, *given: Any) -> Any:
+def rounded(loss: Any, *given: Any) -> Any:
     """Returns a loss that was computed with widened values, rounded to the common dtype of those that were given."""
-    dtypes = [dtype for value in given if (dtype := _dtype_of(value)) is not None]
+    dtypes = [dtype for value in given if (dtype := dtype_of(value)) is not None]
     try:
         common = np.result_type(*dtypes)
     except TypeError:  # float16 beside bfloat16: what both were widened to
@@ -179,13 +221,18 @@ def _back(x: Any, axis: int) -> Any:
 _OPEN = (-1, None)
 
 
-def _check_shape(subject: str, got: Any, wanted: Any, whose: str) -> None:
+def check_shape(subject: str, got: Any, wanted: Any, whose: str) -> None:
     """Checks a shape; sizes that only a run can tell are not looked at."""
     pairs = zip(got, wanted) if len(got) == len(wanted) else [(0, 1)]  # noqa: B905 - lengths are compared
     if any(size not in _OPEN and other not in _OPEN and size != other for size, other in pairs):
         raise ShapeError(f"{subject} expected shape {tuple(wanted)}, {whose}, got {tuple(got)}; reshape it")
 
 
-def _check_reduction(reduction: str, subject: str) -> None:
+def check_reduction(reduction: str, subject: str) -> None:
+    """Checks the name of a reduction.
+
+    Raises:
+        AttributeValueError: another one.
+    """
     if reduction not in ("mean", "sum", "none"):
         raise AttributeValueError(f"{subject}: reduction expected mean, sum or none, got {reduction!r}")

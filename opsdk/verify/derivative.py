@@ -15,6 +15,7 @@ from gradcheck.model.dtypes import resolution
 from gradcheck.model.recall import one_forward
 from gradcheck.report import counted
 from opsdk.backends.call.buffers import infer
+from opsdk.backends.call.language import language_of
 from opsdk.core import errors
 from opsdk.core.errors import KernelNotFoundError
 from opsdk.core.spec import TensorSpec
@@ -258,7 +259,14 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any, conceding: Subje
         UsageError: gradcheck cannot judge the subject.
     """
     session = case.session
-    report = gradcheck.check(**vars(subject), seed=session.seed, budget=session.budget, vary=vary, trace=session.trace)
+    report = gradcheck.check(
+        **vars(subject),
+        seed=session.seed,
+        budget=session.budget,
+        vary=vary,
+        behaviour=session.is_new(check, *_kind(case)),
+        trace=session.trace,
+    )
     case.keep_traces(check, report.trace)
     session.tested += report.coverage.tested
     if report.coverage.accuracy:
@@ -287,6 +295,13 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any, conceding: Subje
             **{name: value for name, value in vars(finding).items() if name not in ("check", "message", "repro")},
         )
     return report
+
+
+def _kind(case: Case) -> tuple[object, ...]:
+    """Returns what decides how the code of a kernel behaves; no call does where opsdk made all that runs."""
+    code = (case.kernel, case.opdef.kernels.reference() or case.kernel)
+    is_derived = all(language_of(kernel).is_derived for kernel in code)
+    return case.kernel.language, case.kernel.origin, () if is_derived else case.call.kind
 
 
 def _is_open(case: Case) -> bool:

@@ -33,15 +33,30 @@ def level_of(value: object) -> Level:
     return level
 
 
-def few(calls: Sequence[Call]) -> list[Call]:
+def in_every_dtype(calls: Sequence[Call], level: Level) -> list[Call]:
+    """Returns the calls on which a kernel that is compiled for each dtype is tried in all of them, the longest part.
+
+    A default check takes the first and that of the most numbers: its code is the same for every dtype. Those of other
+    numbers of axes are compiled anew, once each.
+    """
+    if level == "default":
+        return few(calls, least=False)
+    return list(calls) if level == "thorough" else []
+
+
+def few(calls: Sequence[Call], *, least: bool = True) -> list[Call]:
     """Returns the calls of a quick check: the first, and those of the fewest and the most numbers, in their order.
 
     An empty one is none of them, unless all are, and neither is one at a value of an attribute that nobody named.
+
+    Args:
+        calls: those to choose from.
+        least: whether that of the fewest numbers is taken.
     """
     named = [call for call in calls if call.invented is None]
     sizes = {id(call): sum(array.size for array in flat(call.inputs)) for call in named}
     full = [call for call in named if sizes[id(call)]] or named
     if not full:
         return list(calls[:1])
-    least, most = (choose(full, key=lambda call: sizes[id(call)]) for choose in (min, max))
-    return [call for call in full if call is full[0] or call is least or call is most]
+    taken = [full[0], *(choose(full, key=lambda call: sizes[id(call)]) for choose in ((min, max) if least else (max,)))]
+    return [call for call in full if call in taken]

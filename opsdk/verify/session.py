@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +98,7 @@ class Session:
         budget: forward calls for one derivative.
         rows: languages or kernel names to look at; all where empty.
         trace: whether gradcheck tells how it judged the worst element of each input.
+        met: kinds of calls that were asked of.
         counted: by kernel which of its lines calls reached, where that was counted.
         level: how much of what can be judged is.
     """
@@ -109,6 +110,7 @@ class Session:
     rows: Sequence[str] = ()
     trace: bool = False
     level: Level = "default"
+    met: set[Hashable] = field(default_factory=set)
     findings: dict[tuple[KernelId, str], Finding] = field(default_factory=dict)
     lines: dict[str, _Line] = field(default_factory=dict)
     settled: list[Finding] = field(default_factory=list)
@@ -159,6 +161,12 @@ class Session:
             seconds = time.perf_counter() - start
             self.spent[check] = self.spent.get(check, 0.0) + seconds - self.inner
             self.inner = outer + seconds
+
+    def is_new(self, *kind: Hashable) -> bool:
+        """Whether this is the first time that it is asked, of whatever kind names."""
+        is_first = kind not in self.met
+        self.met.add(kind)
+        return is_first
 
     def wants(self, kernel: Kernel) -> bool:
         """Whether a kernel was asked for."""

@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk.core.errors import AttributeValueError
 from opsdk.verify.inputs.calls import Call, Invented
-from opsdk.verify.level import few
+from opsdk.verify.level import few, in_every_dtype
 
 
 def squared(x):
@@ -84,6 +84,26 @@ def test_the_few_calls_are_the_first_the_smallest_and_the_largest_with_numbers()
     assert few(calls[1:2]) == calls[1:2]
     assert few(calls[6:]) == calls[6:]
     assert few([]) == []
+
+
+def test_by_default_a_kernel_is_compiled_in_a_second_dtype_for_the_first_and_the_largest_call():
+    calls = [call(5), call(0), call(2), call(3, 40), call(6)]
+    assert in_every_dtype(calls, "quick") == []
+    assert in_every_dtype(calls, "default") == [calls[0], calls[3]]
+    assert in_every_dtype(calls, "thorough") == calls
+
+
+def test_a_numba_kernel_that_is_wrong_in_float32_alone_is_found(define):
+    pytest.importorskip("numba")
+    op = define(squared, lambda x, dy: 2 * x * dy)
+
+    @op.kernel("cpu", language="numba")
+    def multiplied(x, y):
+        for i in range(x.size):
+            y.flat[i] = x.flat[i] * x.flat[i] * (1.01 if x.itemsize == 4 else 1.0)
+
+    (finding,) = opsdk.verify(op).findings
+    assert (finding.check, finding.row) == ("value.y", "cpu,float32,numba")
 
 
 def test_the_report_says_how_long_each_check_took(define):

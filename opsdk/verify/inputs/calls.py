@@ -103,6 +103,15 @@ class Call:
         return each(values, lambda array: _cast(array, dtype, rng))
 
     @property
+    def kind(self) -> tuple[object, ...]:
+        """What calls of one kind agree in: which inputs are there and are alike, lengths 0 and 1, what is chosen."""
+        arrays = flat(self.inputs)
+        alike = [next(i for i, other in enumerate(arrays) if other.shape == array.shape) for array in arrays]
+        shapes = each(self.inputs, lambda array: (array.dtype.kind, *(min(length, 2) for length in array.shape)))
+        chosen = [(n, v if isinstance(v, (bool, str)) else type(v)) for n, v in self.attrs.items()]
+        return repr(shapes), *alike, *chosen
+
+    @property
     def float_dtype(self) -> np.dtype[Any] | None:
         """The dtype of the first floating input; None where there is none."""
         return next((array.dtype for array in flat(self.inputs) if is_float(array)), None)

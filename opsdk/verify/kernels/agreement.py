@@ -31,6 +31,8 @@ from opsdk.verify.session import Case
 _UNITS = 32.0
 # Multiples of the change that one unit in the last place of the inputs makes: a stable algorithm stays within a few.
 _REACTIONS = 16.0
+# Units of the inputs' last place that a kernel may give where the reference gives an exact 0.
+_OF_ZEROS = 4.0
 # The cause of what is wrong of the last element alone.
 # Of a kernel that gives a number where the reference gives nan, by whether the inputs are finite.
 _OF_NAN = {
@@ -225,7 +227,7 @@ def check_values(
                 want = without_overflow(case, long, name, got, want)
             # The reference is to lose no more than its inputs have digits.
             most = eps * _largest(long, want.shape) if is_reference else None
-            for moved in _moves(rounding, k, most):
+            for moved in _moves(rounding, k, most, want):
                 found = measure(got, want, moved, eps, units, floor, declared)
                 if not found.count:
                     break
@@ -240,7 +242,7 @@ def _is_shaky(moved: np.ndarray | None, want: np.ndarray, eps: float) -> bool:
     return bool(np.max(moved, initial=0.0) > most * np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
 
 
-def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.ndarray | None]:
+def _moves(rounding: Rounding, k: int, most: np.ndarray | None, want: np.ndarray) -> Iterator[np.ndarray | None]:
     """Yields how far rounding may take an output: at more cost and further each time, for what seemed wrong before."""
     yield rounding.together[k]
     if rounding.together[k] is not None:
@@ -251,6 +253,11 @@ def _moves(rounding: Rounding, k: int, most: np.ndarray | None) -> Iterator[np.n
             lost = dict(enumerate(look())).get(k)
             if apart is not None and lost is not None and lost.shape == apart.shape:
                 yield np.maximum(apart, lost if most is None else np.minimum(lost, most))
+        if most is None and apart is not None:
+            # What cancels to 0 at every input shows nothing of its terms: a kernel that joins a product and a sum into
+            # one rounding leaves the digits that the other lost.
+            of_inputs = rounding.eps * _largest(rounding.call, want.shape) * (_OF_ZEROS / _REACTIONS)
+            yield np.maximum(apart, np.where(want == 0, of_inputs, 0.0))
 
 
 def rounds_alike(rounding: Rounding, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> bool:
@@ -258,7 +265,7 @@ def rounds_alike(rounding: Rounding, pairs: Iterable[tuple[np.ndarray, np.ndarra
     for k, (one, other) in enumerate(pairs):
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             return False
-        if all(measure(other, one, moved, rounding.eps).count for moved in _moves(rounding, k, None)):
+        if all(measure(other, one, moved, rounding.eps).count for moved in _moves(rounding, k, None, one)):
             return False
     return True
 

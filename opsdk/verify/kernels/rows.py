@@ -35,6 +35,7 @@ from opsdk.verify.kernels.memory import stays_in_memory
 from opsdk.verify.kernels.open_sizes import refused, remedy
 from opsdk.verify.kernels.reach import tell_nan
 from opsdk.verify.kernels.watched import too_large, watch
+from opsdk.verify.level import in_every_dtype
 from opsdk.verify.session import Case, Session, cannot_run_here, said
 
 _SHORT, _LONG = np.dtype("float32"), np.dtype("float64")
@@ -50,9 +51,11 @@ def check_rows(session: Session) -> None:
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)
-            most = 1 if session.is_quick and compiles_each(kernel) else None
+            whole = in_every_dtype(session.calls, session.level) if compiles_each(kernel) else session.calls
             tried = [
-                (call, variant) for call in session.calls for variant in islice(variants(opdef, kernel, call), most)
+                (call, variant)
+                for call in session.calls
+                for variant in islice(variants(opdef, kernel, call), None if call in whole else 1)
             ]
             cases = [
                 (_case_of(session, kernel, variant), variant is not call)

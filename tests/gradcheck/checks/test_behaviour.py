@@ -27,6 +27,19 @@ def test_a_forward_that_changes_its_input_by_a_millionth_is_found() -> None:
     assert "forward: expected to leave input 'x' as it was, got" in found(forward, cosine)["mutation"]
 
 
+def test_where_behaviour_is_not_asked_for_form_and_values_are_judged_all_the_same() -> None:
+    def moving(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        cotangents[0][...] *= 2
+        return (cotangents[0] * np.cos(inputs[0]),)
+
+    assert "mutation" in found(np.sin, moving)
+    report = check(np.sin, moving, (X,), behaviour=False)
+    assert {finding.check for finding in report.findings} == {"vjp value"}
+    assert "mutation" not in report.coverage.checks
+    narrow = found(np.sin, lambda i, o, c: (cosine(i, o, c)[0][0],), behaviour=False)
+    assert set(narrow) == {"gradient shape"}
+
+
 def test_beside_a_forward_that_moves_its_input_vjp_is_judged_at_the_values_given() -> None:
     def forward(x: Any) -> Any:
         y = np.sin(x)

@@ -246,3 +246,13 @@ def test_what_cancels_to_zero_by_chance_may_be_off_by_what_its_terms_lose_nearby
     assert rounds_alike(rounding(), [(exact, np.array([4e-16 * x]))])
     assert not rounds_alike(rounding(), [(exact, np.array([1e-14 * x]))])
     assert not rounds_alike(rounding(), [(exact, np.zeros(2))])
+
+
+def test_what_cancels_to_zero_at_every_input_may_be_off_by_digits_of_the_inputs():
+    def rounding():  # s u - s ((s u) / s), which NumPy gives as 0 whatever s and u are
+        return Rounding(lambda call: [call.inputs[0] - call.inputs[0]], call, 2.0**-52, seed=0)
+
+    call, exact = Call([np.array([0.5])], {}), np.zeros(1)
+    assert rounds_alike(rounding(), [(exact, np.array([4e-17]))])
+    assert not rounds_alike(rounding(), [(exact, np.array([1e-15]))])
+    assert not rounds_alike(rounding(), [(exact + 1e-300, np.array([4e-17]))])
