@@ -59,7 +59,8 @@ WRONG = {
 
 
 def of_each(rows, quick):
-    return [pytest.param(row, id=name, marks=[pytest.mark.slow] * (k >= quick)) for k, (name, row) in enumerate(rows)]
+    slow = pytest.mark.slow  # every kind of kernel; the first of them stand for the others in make test
+    return [pytest.param(row, id=name, marks=[slow] * (k >= quick)) for k, (name, row) in enumerate(rows)]
 
 
 @pytest.mark.parametrize("right", of_each(RIGHT.items(), 1))
