@@ -67,7 +67,7 @@ from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and te
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import metric, nn, optimizer, static
+    from opsdk import metric, nn, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -205,6 +205,7 @@ __all__ = [
     "nn",
     "optimizer",
     "metric",
+    "vision",
     "verify",
     "gradcheck",
     "errors",
@@ -217,7 +218,7 @@ _FUNCTIONS = {
     "native": "backends.inspect.native_entry",
     "save": "saving.checkpoint",
 }
-_MODULES = {"static", "nn", "optimizer", "metric"}
+_MODULES = {"static", "nn", "optimizer", "metric", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.

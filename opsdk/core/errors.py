@@ -207,6 +207,10 @@ class StateDictError(OpsdkError, RuntimeError, KeyError, code="OP235"):
     """A state dictionary does not have the keys that are expected of it."""
 
 
+class ScheduleError(OpsdkError, RuntimeError, ValueError, code="OP236"):
+    """A learning rate that a schedule gives was set by hand, or a schedule was taken beyond its end."""
+
+
 class GradcheckError(OpsdkError, AssertionError, code="OP301"):
     """A proof of an op failed."""
 

@@ -1,6 +1,7 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
+from opsdk.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from opsdk.nn.layer import activation as _activation
 from opsdk.nn.layer import attention as _attention
 from opsdk.nn.layer import cells as _cells
@@ -37,6 +38,9 @@ __all__ = [
     *_normalization.__all__,
     *_pooling.__all__,
     *_layers,
+    "ClipGradByGlobalNorm",
+    "ClipGradByNorm",
+    "ClipGradByValue",
     "CrossEntropyLoss",
     "Embedding",
     "Flatten",

@@ -19,6 +19,7 @@ FLOORS = {
     "io": 4,
     "saving": 4,
     "jit": 5,
+    "vision": 5,
     "distributed": 5,
 }
 # The same inside gradcheck: folders, and the modules beside them by name.

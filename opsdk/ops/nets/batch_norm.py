@@ -104,23 +104,24 @@ def batch_norm(
         None if one is None else TensorSpec.of(one) for one in (weight, bias, running_mean, running_var)
     ]
     _infer(TensorSpec.of(x), scale, shift, kept[0], kept[1], channels_last)
-    images, wide = channels_first(x, channels_last), computed_in(x.dtype)
-    axes = (0, *range(2, x.ndim))
-    if training:
-        mean = mean_of(images, axes, dtype=wide)
-        centred = np.subtract(images, _along(mean, x.ndim), dtype=wide)
-        variance = mean_of(np.square(centred), axes)
-        _keep(mean, variance, x.size // mean.size, running_mean, running_var, batches, momentum, unbiased)
-    else:
-        assert running_mean is not None
-        assert running_var is not None
-        mean, variance = running_mean.astype(wide), running_var.astype(wide)
-        centred = np.subtract(images, _along(mean, x.ndim), dtype=wide)
-    rstd = 1 / np.sqrt(variance + wide.type(epsilon))
-    centred *= _along(rstd if weight is None else rstd * weight, x.ndim)
-    if bias is not None:
-        centred += _along(bias, x.ndim)
-    return as_given(centred.astype(x.dtype, copy=False), channels_last), mean, rstd
+    with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are values of a sum
+        images, wide = channels_first(x, channels_last), computed_in(x.dtype)
+        axes = (0, *range(2, x.ndim))
+        if training:
+            mean = mean_of(images, axes, dtype=wide)
+            centred = np.subtract(images, _along(mean, x.ndim), dtype=wide)
+            variance = mean_of(np.square(centred), axes)
+            _keep(mean, variance, x.size // mean.size, running_mean, running_var, batches, momentum, unbiased)
+        else:
+            assert running_mean is not None
+            assert running_var is not None
+            mean, variance = running_mean.astype(wide), running_var.astype(wide)
+            centred = np.subtract(images, _along(mean, x.ndim), dtype=wide)
+        rstd = 1 / np.sqrt(variance + wide.type(epsilon))
+        centred *= _along(rstd if weight is None else rstd * weight, x.ndim)
+        if bias is not None:
+            centred += _along(bias, x.ndim)
+        return as_given(centred.astype(x.dtype, copy=False), channels_last), mean, rstd
 
 
 def _keep(
@@ -190,21 +191,22 @@ def batch_norm_grad(
     channels_last: bool,
 ) -> tuple[np.ndarray, Given, Given]:
     """Sums over the batch of the cotangent, and of it times what was centred; in training these go back to x."""
-    arrived, wide = channels_first(dout, channels_last), mean.dtype
-    axes, count = (0, *range(2, x.ndim)), max(x.size // max(mean.size, 1), 1)
-    centred = np.subtract(channels_first(x, channels_last), _along(mean, x.ndim), dtype=wide)
-    if training:
-        centred -= _along(mean_of(centred, axes), x.ndim)
-    summed, projected = total(arrived, axes, dtype=wide), total(arrived * centred, axes, dtype=wide)
-    factor = np.ones_like(rstd) if weight is None else weight.astype(wide)
-    dx = arrived * _along(factor * rstd, x.ndim)
-    if training:
-        centred *= _along(rstd**3 * (drstd + factor * projected) / count, x.ndim)
-        centred -= _along((dmean - factor * rstd * summed) / count, x.ndim)
-        dx = dx - centred
-    dx = as_given(dx.astype(x.dtype, copy=False), channels_last)
-    dweight = None if weight is None else (projected * rstd).astype(weight.dtype)
-    return dx, dweight, None if bias is None else summed.astype(bias.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        arrived, wide = channels_first(dout, channels_last), mean.dtype
+        axes, count = (0, *range(2, x.ndim)), max(x.size // max(mean.size, 1), 1)
+        centred = np.subtract(channels_first(x, channels_last), _along(mean, x.ndim), dtype=wide)
+        if training:
+            centred -= _along(mean_of(centred, axes), x.ndim)
+        summed, projected = total(arrived, axes, dtype=wide), total(arrived * centred, axes, dtype=wide)
+        factor = np.ones_like(rstd) if weight is None else weight.astype(wide)
+        dx = arrived * _along(factor * rstd, x.ndim)
+        if training:
+            centred *= _along(rstd**3 * (drstd + factor * projected) / count, x.ndim)
+            centred -= _along((dmean - factor * rstd * summed) / count, x.ndim)
+            dx = dx - centred
+        dx = as_given(dx.astype(x.dtype, copy=False), channels_last)
+        dweight = None if weight is None else (projected * rstd).astype(weight.dtype)
+        return dx, dweight, None if bias is None else summed.astype(bias.dtype)
 
 
 @batch_norm_grad.backward(composite=True, disconnected=("bias",))

@@ -17,9 +17,11 @@ from opsdk.ops.nets.geometry import Sizes, Steps, last, tap
 
 _COLUMNS = 512  # outputs that a matrix product is given at least, where there are as many: of several small images
 
+_silent = np.errstate(over="ignore", invalid="ignore")  # inf and nan are values of a sum
 Columns = Callable[[Sizes], np.ndarray]
 
 
+@_silent
 def correlate(x: np.ndarray, weight: np.ndarray, groups: int, steps: Steps, out: np.ndarray) -> None:
     """Writes out[n, o, p] = Σ_c Σ_k weight[o, c, k] · x[n, c, p · stride + k · dilation - before]; outside x is 0.
 
@@ -79,6 +81,7 @@ def _class(residue: int, kernel: int, stride: int, dilation: int, before: int) -
     return slice(taps[-1], first - 1 if first else None, -(stride // common)), apart, before
 
 
+@_silent
 def correlate_weight(x: np.ndarray, dout: np.ndarray, kernel: Sizes, groups: int, steps: Steps) -> np.ndarray:
     """Returns the gradient of `correlate` with respect to the weight, from that of its result.
 

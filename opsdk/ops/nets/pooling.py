@@ -288,6 +288,7 @@ def _shares(windows: Sequence[Windows], exclusive: bool, divisor: float | None, 
     return made
 
 
+@np.errstate(over="ignore", invalid="ignore")  # inf and nan are values of a sum
 def _sums(x: np.ndarray, axis: int, windows: Windows) -> np.ndarray:
     """Returns the sums of windows along an axis: an element of each at a time, where these are few, or each alone."""
     spans, taps = windows.spans, windows.taps
@@ -301,6 +302,7 @@ def _sums(x: np.ndarray, axis: int, windows: Windows) -> np.ndarray:
     return made
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _spread(dout: np.ndarray, axis: int, windows: Windows, size: int) -> np.ndarray:
     """Returns along an axis the sum of what all windows send that an element lies in."""
     made = np.zeros((*dout.shape[:axis], size, *dout.shape[axis + 1 :]), dout.dtype)

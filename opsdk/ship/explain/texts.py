@@ -218,6 +218,10 @@ TEXTS = {
           either  layer.load_state_dict(state, strict=False)    what fits is read, the names of the rest are returned
           or      rename the keys: layer.state_dict().keys() are the names that are expected
         """,
+    "OP236": """
+        An optimizer that was given a schedule takes its rate from there: `scheduler.step()` goes on, and
+        `optimizer.set_lr_scheduler(other)` takes another one. A schedule of a fixed length has no rate behind its end.
+        """,
     "OP301": """
         The backward was compared with a numerical derivative in float64 and differs from it by more than the error
         that the comparison itself can make. The report names the input, one element, both values and, where exactly
