@@ -33,11 +33,13 @@ from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.composed import *  # noqa: F403 - those that are made of several ops
+from opsdk.ops.einsum import einsum
 from opsdk.ops.elementary import *  # noqa: F403 - of one value each
 from opsdk.ops.elements import indexing
 from opsdk.ops.elementwise import atan2, floor_divide, remainder
 from opsdk.ops.joining import where
-from opsdk.ops.lines import along_axis, sorting
+from opsdk.ops.lines import along_axis, by_position, sorting
+from opsdk.ops.lines.by_position import gather_nd, index_sample, index_select, scatter
 from opsdk.ops.logical import *  # noqa: F403 - those that tell true from false
 from opsdk.ops.matmul import matmul
 
@@ -373,9 +375,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
 
 
 def _is_public(name: str, value: object) -> bool:
-    """Whether something is one of these functions: an op as it is, or what stands here."""
-    here = (__name__, composed.__name__)
-    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in here)
+    """Whether something is one of these functions: an op as it is, or what stands here or in a file for itself."""
+    places = __name__, composed.__name__, einsum.__module__, by_position.__name__
+    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in places)
 
 
 __all__ = [name for name, value in vars().items() if _is_public(name, value)]

@@ -42,6 +42,11 @@ from opsdk.ops.composed import tril as tril
 from opsdk.ops.composed import triu as triu
 from opsdk.ops.composed import unbind as unbind
 from opsdk.ops.composed import var as var
+from opsdk.ops.einsum import einsum as einsum
+from opsdk.ops.lines.by_position import gather_nd as gather_nd
+from opsdk.ops.lines.by_position import index_sample as index_sample
+from opsdk.ops.lines.by_position import index_select as index_select
+from opsdk.ops.lines.by_position import scatter as scatter
 
 relu: Op
 sigmoid: Op
