@@ -183,6 +183,10 @@ class SizeError(OpsdkError, ValueError, code="OP225"):
     """What decides the open sizes of a kernel gave none, or the kernel filled others."""
 
 
+class UnusedInputError(GraphError, ValueError, code="OP226"):
+    """A gradient was asked for with respect to a tensor that the outputs were not computed from."""
+
+
 class ProgramError(OpsdkError, ValueError, code="OP230"):
     """A Program, Block, Operator or Variable was asked to hold something inconsistent."""
 
@@ -205,6 +209,10 @@ class NotInitializedError(OpsdkError, RuntimeError, code="OP234"):
 
 class StateDictError(OpsdkError, RuntimeError, KeyError, code="OP235"):
     """A state dictionary does not have the keys that are expected of it."""
+
+
+class ScheduleError(OpsdkError, RuntimeError, ValueError, code="OP236"):
+    """A learning rate that a schedule gives was set by hand, or a schedule was taken beyond its end."""
 
 
 class GradcheckError(OpsdkError, AssertionError, code="OP301"):

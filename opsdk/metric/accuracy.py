@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.metric.metric import Metric
 from opsdk.ops import loss
 from opsdk.ops.numpy_protocol import values_of
 
@@ -30,7 +31,7 @@ def accuracy(input: Any, label: Any, k: int = 1) -> Any:
     return loss.among_best(input, label, k)
 
 
-class Accuracy:
+class Accuracy(Metric):
     """Accuracy over many batches, for one k or several.
 
     Args:

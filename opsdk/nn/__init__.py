@@ -1,6 +1,7 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
 from opsdk.nn import functional, init, initializer
+from opsdk.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from opsdk.nn.layer import activation as _activation
 from opsdk.nn.layer import attention as _attention
 from opsdk.nn.layer import cells as _cells
@@ -23,6 +24,7 @@ from opsdk.nn.layer.layer import Layer, Module
 from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
 from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
+from opsdk.nn.stateless import functional_call
 from opsdk.ops.initializer import ParamAttr
 
 _TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
@@ -37,6 +39,9 @@ __all__ = [
     *_normalization.__all__,
     *_pooling.__all__,
     *_layers,
+    "ClipGradByGlobalNorm",
+    "ClipGradByNorm",
+    "ClipGradByValue",
     "CrossEntropyLoss",
     "Embedding",
     "Flatten",
@@ -55,6 +60,7 @@ __all__ = [
     "PlugIn",
     "Sequential",
     "functional",
+    "functional_call",
     "init",
     "initializer",
 ]

@@ -6,6 +6,9 @@ Written by `python -m tests.contracts.stubs`.
 from opsdk.nn import functional as functional
 from opsdk.nn import init as init
 from opsdk.nn import initializer as initializer
+from opsdk.nn.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
+from opsdk.nn.clip import ClipGradByNorm as ClipGradByNorm
+from opsdk.nn.clip import ClipGradByValue as ClipGradByValue
 from opsdk.nn.layer.activation import CELU as CELU
 from opsdk.nn.layer.activation import ELU as ELU
 from opsdk.nn.layer.activation import GELU as GELU
@@ -121,6 +124,7 @@ from opsdk.nn.layer.recurrent import GRU as GRU
 from opsdk.nn.layer.recurrent import LSTM as LSTM
 from opsdk.nn.layer.recurrent import SimpleRNN as SimpleRNN
 from opsdk.nn.parameter import Parameter as Parameter
+from opsdk.nn.stateless import functional_call as functional_call
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 
 Module = Layer

@@ -145,15 +145,83 @@ def adam(
     return _less(param, start, step, into[0]), mean, spread, power1, power2
 
 
+@_update(
+    "opsdk::rmsprop(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) mean_square, Tensor(c!) mean_grad, "
+    "Tensor(d!) velocity, *, float rho=0.95, float epsilon=1e-06, float momentum=0.0, bool centered=False) "
+    "-> (Tensor(a!) param_out, Tensor(b!) mean_square_out, Tensor(c!) mean_grad_out, Tensor(d!) velocity_out)",
+    nondifferentiable=("param", "grad", "learning_rate", "mean_square", "mean_grad", "velocity"),
+)
+def rmsprop(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    mean_square: np.ndarray,
+    mean_grad: np.ndarray,
+    velocity: np.ndarray,
+    *,
+    rho: float,
+    epsilon: float,
+    momentum: float,
+    centered: bool,
+) -> Into:
+    """One step of RMSProp (Tieleman & Hinton, 2012), with ε inside of the root; `centered` is Graves' (2013)."""
+    gradient = _wide(grad)
+    wide = gradient.dtype.type
+    square = _scaled(mean_square, wide(rho), into[1])
+    square += wide(1 - rho) * np.square(gradient)
+    mean = _scaled(mean_grad, wide(rho) if centered else wide(1), into[2])
+    if centered:
+        mean += wide(1 - rho) * gradient
+    spread = np.maximum(square - np.square(mean), 0) if centered else square  # below 0 by rounding alone
+    speed = _scaled(velocity, wide(momentum), into[3])
+    speed += _rate(learning_rate, param) * gradient / np.sqrt(spread + wide(epsilon))
+    step = speed if into[0] is not None else speed.copy()  # whose memory the new values would take
+    return _less(param, _wide(param), step, into[0]), square, mean, speed
+
+
+@_update(
+    "opsdk::adagrad(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) moment, *, float epsilon=1e-06) "
+    "-> (Tensor(a!) param_out, Tensor(b!) moment_out)",
+    nondifferentiable=("param", "grad", "learning_rate", "moment"),
+)
+def adagrad(
+    into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray, moment: np.ndarray, *, epsilon: float
+) -> Into:
+    """One step of Adagrad (Duchi, Hazan & Singer, 2011): moment += grad²; param -= rate · grad / (√moment + ε)."""
+    gradient = _wide(grad)
+    total = np.add(moment, np.square(gradient), out=np.empty_like(moment) if into[1] is None else into[1])
+    step = _rate(learning_rate, param) * gradient / (np.sqrt(total) + gradient.dtype.type(epsilon))
+    return _less(param, _wide(param), step, into[0]), total
+
+
+def _check_real(name: str, param: TensorSpec) -> None:
+    if param.dtype.kind == "c":
+        raise DTypeError(
+            f"op 'opsdk::{name}': param expected a real dtype, since the moments scale each number by its own size, "
+            f"got {param.dtype}; keep real and imaginary part as two parameters, or use SGD or Momentum"
+        )
+
+
+@rmsprop.infer
+def _rmsprop_specs(
+    param: TensorSpec, mean_square: TensorSpec, mean_grad: TensorSpec, velocity: TensorSpec
+) -> tuple[TensorSpec, ...]:
+    _check_real("rmsprop", param)
+    return param, mean_square, mean_grad, velocity
+
+
+@adagrad.infer
+def _adagrad_specs(param: TensorSpec, moment: TensorSpec) -> tuple[TensorSpec, ...]:
+    _check_real("adagrad", param)
+    return param, moment
+
+
 @adam.infer
 def _adam_specs(
     param: TensorSpec, moment1: TensorSpec, moment2: TensorSpec, beta1_pow: TensorSpec, beta2_pow: TensorSpec
 ) -> tuple[TensorSpec, ...]:
-    if param.dtype.kind == "c":
-        raise DTypeError(
-            f"op 'opsdk::adam': param expected a real dtype, since the moments scale each number by its own size, got "
-            f"{param.dtype}; keep real and imaginary part as two parameters, or use SGD or Momentum"
-        )
+    _check_real("adam", param)
     return param, moment1, moment2, beta1_pow, beta2_pow
 
 
@@ -183,4 +251,25 @@ def _momentum_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(param, grad, rate, np.zeros((3, 5)), reason="first step")
     yield Sample(param, grad, rate, velocity, mu=0.5, reason="later step")
     yield Sample(param, grad, rate, velocity, use_nesterov=True, reason="looking ahead")
+    yield Sample(np.zeros((0, 4)), np.zeros((0, 4)), rate, np.zeros((0, 4)), reason="empty")
+
+
+@rmsprop.samples
+def _rmsprop_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    rate = np.array([0.1])
+    param, grad, mean, velocity = (rng.normal(size=(3, 5)) for _ in range(4))
+    zeros = np.zeros((3, 5))
+    yield Sample(param, grad, rate, zeros, zeros, zeros, reason="first step")
+    options = {"rho": 0.9, "momentum": 0.5, "centered": True}
+    yield Sample(param, grad, rate, mean**2 + 1, mean, velocity, **options, reason="later step, centered")
+    empty = np.zeros((0, 4))
+    yield Sample(empty, empty, rate, empty, empty, empty, reason="empty")
+
+
+@adagrad.samples
+def _adagrad_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    rate = np.array([0.1])
+    param, grad = (rng.normal(size=(3, 5)) for _ in range(2))
+    yield Sample(param, grad, rate, np.zeros((3, 5)), reason="first step")
+    yield Sample(param, grad, rate, param**2, epsilon=0.1, reason="later step")
     yield Sample(np.zeros((0, 4)), np.zeros((0, 4)), rate, np.zeros((0, 4)), reason="empty")

@@ -5,47 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from opsdk.autograd.creation import full
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
-from opsdk.core.errors import AttributeValueError, GraphError, ShapeError, StateDictError
-from opsdk.core.fit import as_numbers, fitted
+from opsdk.core.errors import AttributeValueError, GraphError, ScheduleError
 from opsdk.core.modes import GradMode
 from opsdk.core.origin import trimming
 from opsdk.core.suggest import alternatives
 from opsdk.ops.elementwise import elementwise_add, scale
-from opsdk.ops.numpy_protocol import values_of
 from opsdk.ops.shape import cast
 from opsdk.optimizer.parameters import (
     RATE,
-    WEIGHT_DECAY,
+    Group,
     Slot,
+    as_groups,
     as_named,
     as_rate,
     decay_coefficient,
     learning_rate_factor,
     rate_dtype,
 )
+from opsdk.optimizer.schedule import LRScheduler
+from opsdk.optimizer.state import OptimizerState
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
-from opsdk.static.run.scope import global_scope
 
 
 # Any, in this file: parameters, gradients and state are tensors or Program variables, whichever the loss is.
-class Optimizer:
+class Optimizer(OptimizerState):
     """Changes parameters by their gradients.
 
     A subclass names its state in `slots` and the in-place op that a step is in `op`, or calls it in `update`. The same
     call serves both runtimes: it changes tensors at once, and appends an Operator for Program variables.
 
     Args:
-        learning_rate: > 0, or 0 to stand still; every parameter's own factor comes on top.
-        parameters: tensors, `(name, tensor)` pairs as `layer.named_parameters()` yields them, or a mapping; with names
-            the state survives a change of order. Not needed for Programs.
+        learning_rate: > 0, or 0 to stand still, or a schedule of `opsdk.optimizer.lr`; every parameter's own factor
+            comes on top.
+        parameters: `layer.parameters()`, which knows their names; tensors, `(name, tensor)` pairs, or a mapping; with
+            names the state survives a change of order. Or groups: dictionaries of `params` and settings for them,
+            `learning_rate`, a factor as in Paddle, `weight_decay`, and the optimizer's own numbers. Not needed for
+            Programs.
         weight_decay: an L2 coefficient ≥ 0, or an `L2Decay`; a parameter's own `regularizer` takes its place.
+        grad_clip: `nn.ClipGradByValue`, `ClipGradByNorm` or `ClipGradByGlobalNorm`: what changes gradients before the
+            decay is added to them.
+        name: without meaning; accepted as in Paddle.
 
     Raises:
         AttributeValueError: a learning rate, weight decay or parameter that is none.
@@ -54,16 +58,44 @@ class Optimizer:
     op: Any = None
     slots: Sequence[Slot] = ()
     fractions: Sequence[str] = ()  # attributes of the op that lie in [0, 1)
+    _made: Mapping[str, Any] = {}  # attributes of the op, as a subclass was given them; `state_dict` carries them
 
-    def __init__(self, learning_rate: float = 0.001, parameters: Any = None, weight_decay: Any = None) -> None:
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
         self.subject = f"optimizer {type(self).__name__}"
-        self._learning_rate = as_rate(learning_rate, self.subject)
+        self._schedule = learning_rate if isinstance(learning_rate, LRScheduler) else None
+        self._learning_rate = as_rate(self._schedule() if self._schedule else learning_rate, self.subject)
+        if grad_clip is not None and not callable(grad_clip):
+            raise AttributeValueError(
+                f"{self.subject}: grad_clip expected nn.ClipGradByValue, ClipGradByNorm or ClipGradByGlobalNorm, got "
+                f"{type(grad_clip).__name__}"
+            )
+        self._clip = grad_clip
         self._parameters = None if parameters is None else as_named(parameters, self.subject)
         self._decay = decay_coefficient(weight_decay, self.subject)
-        self._attrs: dict[str, Any] = {}  # of the update op; a subclass sets its own, which `state_dict` carries
+        self._attrs = self._checked_attrs(dict(self._made))
+        self._groups, self._group_of = self._grouped(parameters)
         self._state: dict[str, dict[str, Tensor]] = {}
-        self._rates: dict[Any, Tensor] = {}
+        self._rates: dict[Any, Any] = {}  # by factor and dtype, and of which rate
         self._static = StaticUpdate(self)
+        if self._schedule is not None:
+            self._schedule.follow_with(self)
+
+    def _grouped(self, parameters: Any) -> tuple[list[Group], dict[int, Group]]:
+        entries = as_groups(parameters, self.subject) or []
+        groups = [Group(entry, self._attrs, self.subject) for entry in entries]
+        for group in groups:
+            self._checked_attrs({**self._attrs, **group.attrs})
+        pairs = zip(entries, groups, strict=True)
+        return groups, {
+            id(param): group for entry, group in pairs for param in as_named(entry["params"], self.subject).values()
+        }
 
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
         """Calls the in-place op that one step is: with all slots in their order, unless a subclass has another way.
@@ -76,10 +108,11 @@ class Optimizer:
         """
         if self.op is None:
             raise NotImplementedError(f"{self.subject}: expected it to define update(param, grad, rate, state)")
-        return self.op(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._update_attrs())
+        return self.op(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._update_attrs(param))
 
-    def _update_attrs(self) -> dict[str, Any]:
-        return self._attrs
+    def _update_attrs(self, param: Any) -> dict[str, Any]:
+        group = self._group_of.get(id(param))
+        return self._attrs if group is None else {**self._attrs, **group.attrs}
 
     # -- tensors ------------------------------------------------------------------------------------------------------
 
@@ -90,7 +123,7 @@ class Optimizer:
             AttributeValueError: the optimizer was made without parameters.
             GraphError: none of its parameters is trainable.
         """
-        named = self._named()
+        named = self.named()
         if named and all(param.stop_gradient for param in named.values()):
             raise GraphError(
                 f"{self.subject}, step: expected a parameter that is trained, got {len(named)} with "
@@ -101,7 +134,7 @@ class Optimizer:
     def _step(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         own = self.own_names()
         with GradMode(False):
-            for param, grad in pairs:
+            for param, grad in self.clipped(pairs):
                 state = self._state_of(own.get(id(param), param.name), param)
                 self.update(param, self.decayed(param, grad), self._rate(param), state)
 
@@ -150,7 +183,7 @@ class Optimizer:
 
     def _pairs(self, parameters: Any, no_grad_set: Any) -> list[tuple[Any, Any]]:
         """Returns parameter and gradient of those that a step changes."""
-        chosen = self._named() if parameters is None else as_named(parameters, self.subject)
+        chosen = self.named() if parameters is None else as_named(parameters, self.subject)
         blocked = self._blocked(chosen, no_grad_set)
         return [
             (param, param.grad)
@@ -210,7 +243,7 @@ class Optimizer:
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Sets the gradient of every parameter that has one to zeros, or to None."""
-        for param in self._named().values():
+        for param in self.named().values():
             param.clear_gradient(set_to_zero)
 
     clear_gradients = clear_grad
@@ -218,6 +251,10 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradient of every parameter to None, or to zeros, in PyTorch's words."""
         self.clear_grad(not set_to_none)
+
+    def clipped(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
+        """Returns pairs of parameter and gradient, clipped as the optimizer was told to."""
+        return pairs if self._clip is None else self._clip(pairs)
 
     def decayed(self, param: Any, grad: Any) -> Any:
         """Returns a gradient with the weight decay of its parameter added."""
@@ -232,27 +269,26 @@ class Optimizer:
     def decay_of(self, param: Any) -> float:
         """Returns the coefficient of the decay that a parameter's gradient gets: its own, else the optimizer's."""
         own = getattr(param, "regularizer", None)
-        return self._decay if own is None else decay_coefficient(own, self.subject)
+        return self._group_decay(param) if own is None else decay_coefficient(own, self.subject)
 
-    def _named(self) -> dict[str, Any]:
-        if self._parameters is None:
-            raise AttributeValueError(
-                f"{self.subject}: parameters expected a list of tensors to work on, got None; "
-                "pass parameters=layer.parameters()"
-            )
-        return self._parameters
+    def _group_decay(self, param: Any) -> float:
+        group = self._group_of.get(id(param))
+        return self._decay if group is None or group.decay is None else group.decay
 
-    def own_names(self) -> dict[int, str]:
-        """Returns by id the names of the parameters that it was given."""
-        return {id(param): name for name, param in (self._parameters or {}).items()}
+    def rate_factor(self, param: Any) -> float:
+        """Returns a parameter's own factor on the learning rate, and its group's."""
+        group = self._group_of.get(id(param))
+        return learning_rate_factor(param) * (1.0 if group is None else group.factor)
 
     def _rate(self, param: Any) -> Tensor:
-        factor = learning_rate_factor(param)
-        dtype = rate_dtype(param.dtype)
+        factor, dtype, rate = self.rate_factor(param), rate_dtype(param.dtype), self.get_lr()
         key = (factor, dtype)
+        if self._rates.get(RATE) != rate:
+            self._rates = {RATE: rate}
         if key not in self._rates:
-            self._rates[key] = full([1], self._learning_rate * factor, dtype)
-        return self._rates[key]
+            self._rates[key] = full([1], rate * factor, dtype)
+        made: Tensor = self._rates[key]
+        return made
 
     def _state_of(self, name: str, param: Any) -> dict[str, Tensor]:
         if name not in self._state:
@@ -267,130 +303,41 @@ class Optimizer:
 
     def get_lr(self) -> float:
         """Returns the learning rate."""
-        return self._learning_rate
+        return self._learning_rate if self._schedule is None else self._schedule()
 
     def set_lr(self, value: float) -> None:
         """Sets the learning rate, also of the Programs that `minimize` was called for.
 
         Raises:
             AttributeValueError: no number ≥ 0.
+            ScheduleError: a schedule gives the rate.
             ProgramError: they run in another Scope than the one that is the global one now.
         """
         rate = as_rate(value, f"{self.subject}, set_lr")
-        self._static.set_rate(rate)
+        if self._schedule is not None:
+            raise ScheduleError(
+                f"{self.subject}, set_lr: expected an optimizer of a fixed rate, {type(self._schedule).__name__} gives "
+                "it; call its step(), or set_lr_scheduler"
+            )
+        self.follow(rate)
         self._learning_rate = rate
-        self._rates.clear()
 
-    # -- state --------------------------------------------------------------------------------------------------------
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the state by `<parameter>.<slot>`, and the numbers that the optimizer was made with.
-
-        These are `weight_decay`, the attributes of its update op, such as `beta1` or `mu`, and `learning_rate`. A
-        parameter that was never changed has no state yet. The tensors are the optimizer's own; those of parameters that
-        Programs change are copies of what the global Scope holds.
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Goes by another schedule from now on.
 
         Raises:
-            StateDictError: a Program was built, and the global Scope holds no state of it.
+            AttributeValueError: it is no schedule.
         """
-        held = {**self._state, **self._static.state()}
-        state: dict[str, Any] = {
-            f"{name}.{slot}": value for name, slots in held.items() for slot, value in slots.items()
-        }
-        return {**state, WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
-
-    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Puts back what `state_dict` gave; a parameter without an entry starts afresh, a number without one stays.
-
-        So an empty state, Paddle's before the first step, starts all afresh. Nothing is set where it raises.
-
-        Raises:
-            StateDictError: no mapping; an entry belongs to no parameter, or one of a parameter's is
-                missing; or Programs were built with other numbers than those given, or the global Scope, whose state of
-                Programs is put back, holds none.
-            ShapeError: an entry has another shape than its parameter.
-            AttributeValueError: a number is none, or out of its range.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise StateDictError(
-                f"{self.subject}, set_state_dict: expected a mapping as state_dict() gives it, got "
-                f"{type(state_dict).__name__}"
+        if not isinstance(scheduler, LRScheduler):
+            raise AttributeValueError(
+                f"{self.subject}, set_lr_scheduler: expected an LRScheduler, got {type(scheduler).__name__}"
             )
-        numbers = {WEIGHT_DECAY: self._decay, **self._attrs, RATE: self._learning_rate}
-        given = {name: _number(state_dict.get(name, now), now, name, self.subject) for name, now in numbers.items()}
-        rate = as_rate(given.pop(RATE), self.subject)
-        decay = decay_coefficient(given.pop(WEIGHT_DECAY), self.subject)
-        self._check_attrs(given)
-        if self._static.is_used and (decay, given) != (self._decay, self._attrs):
-            raise StateDictError(
-                f"{self.subject}, set_state_dict: expected the numbers that its Programs were built with, "
-                f"{ {WEIGHT_DECAY: self._decay, **self._attrs} }, got { {WEIGHT_DECAY: decay, **given} }; make another "
-                "optimizer"
-            )
-        updated = {name: param for name, (param, _) in self._static.named().items()}
-        fresh = self._restored_slots(updated, {key: value for key, value in state_dict.items() if key not in numbers})
-        changes = self._static.changes(fresh)
-        if RATE in state_dict:
-            self.set_lr(rate)
-        global_scope().commit(changes)
-        self._state = {name: slots for name, slots in fresh.items() if name not in updated}
-        self._decay, self._attrs = decay, given
+        self.follow(scheduler())
+        if self._schedule is not None:
+            self._schedule.leave(self)
+        self._schedule = scheduler
+        scheduler.follow_with(self)
 
-    load_state_dict = set_state_dict
-
-    def _check_attrs(self, attrs: Mapping[str, Any]) -> None:
-        """Checks the attributes of the update op that are fractions."""
-        for name in self.fractions:
-            if not 0 <= attrs[name] < 1:
-                raise AttributeValueError(f"{self.subject}: {name} expected in [0, 1), got {attrs[name]}")
-
-    def _restored_slots(self, updated: Mapping[str, Variable], entries: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
-        """Returns the slots of every parameter that has entries, also of those that Programs update.
-
-        Raises:
-            StateDictError, ShapeError: as `set_state_dict` raises them.
-        """
-        fresh: dict[str, dict[str, Tensor]] = {}
-        known = {**(self._parameters or {}), **updated} if self._static.is_used else self._named()
-        for name, param in known.items():
-            keys = {slot.name: f"{name}.{slot.name}" for slot in self.slots}
-            given = [key for key in keys.values() if key in entries]
-            if not given:
-                continue
-            if len(given) < len(keys):
-                missing = [key for key in keys.values() if key not in entries]
-                raise StateDictError(f"{self.subject}, set_state_dict: expected {', '.join(missing)} too, not there")
-            fresh[name] = {
-                slot.name: self._restored(slot, param, keys[slot.name], entries.pop(keys[slot.name]))
-                for slot in self.slots
-            }
-        if entries:
-            raise StateDictError(
-                f"{self.subject}, set_state_dict: expected entries of its parameters "
-                f"({alternatives('', known)}), got {alternatives('', entries)}; parameters given with names, "
-                "as layer.named_parameters() has them, keep them"
-            )
-        return fresh
-
-    def _restored(self, slot: Slot, param: Any, key: str, value: Any) -> Tensor:
-        numbers = as_numbers(values_of(value), f"{self.subject}, set_state_dict, {key!r}")
-        array = np.array(fitted(numbers, slot.dtype(param), f"{self.subject}, set_state_dict, {key!r}"))
-        shape = tuple(slot.filling(param)[0])
-        if array.shape != shape:
-            raise ShapeError(f"{self.subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
-        return Tensor(array)
-
-
-def _number(value: Any, like: Any, name: str, subject: str) -> Any:
-    """Returns a number of a state as one of the kind that the optimizer has; files give arrays of one element.
-
-    Raises:
-        AttributeValueError: it is of another kind.
-    """
-    plain = np.asarray(value).item() if getattr(value, "size", 1) == 1 and hasattr(value, "dtype") else value
-    is_number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
-    if isinstance(plain, bool) if isinstance(like, bool) else is_number:
-        return plain if isinstance(like, bool) else float(plain)
-    raise AttributeValueError(
-        f"{subject}, set_state_dict: {name} expected a {'bool' if isinstance(like, bool) else 'number'}, got {value!r}"
-    )
+    def follow(self, rate: float) -> None:
+        """Brings a new rate to the Programs; schedules call it when they go on."""
+        self._static.set_rate(rate)

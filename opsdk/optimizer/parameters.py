@@ -17,28 +17,79 @@ WEIGHT_DECAY = "weight_decay"
 
 
 # Any, in this file: what a user passed; parameters are tensors or Program variables.
+class Group:
+    """Parameters with settings of their own.
+
+    Attributes:
+        factor: on the learning rate.
+        decay: a weight decay in place of the optimizer's; None for that one.
+        attrs: numbers of the update op in place of the optimizer's.
+    """
+
+    def __init__(self, options: Mapping[str, Any], known: Mapping[str, Any], subject: str) -> None:
+        for name in options:
+            if name not in ("params", RATE, WEIGHT_DECAY, *known):
+                raise AttributeValueError(
+                    f"{subject}: a group of parameters expected params, {', '.join((RATE, WEIGHT_DECAY, *known))}, got "
+                    f"{name!r}; learning_rate is a factor on the optimizer's, as in Paddle"
+                )
+        self.factor = as_rate(options.get(RATE, 1.0), f"{subject}, group")
+        own = options.get(WEIGHT_DECAY)
+        self.decay = None if own is None else decay_coefficient(own, f"{subject}, group")
+        self.attrs = {name: type(known[name])(value) for name, value in options.items() if name in known}
+
+    def state(self) -> dict[str, Any]:
+        """Returns the settings, as they are saved."""
+        return {RATE: self.factor, WEIGHT_DECAY: self.decay, **self.attrs}
+
+
+def as_groups(parameters: Any, subject: str) -> list[Mapping[str, Any]] | None:
+    """Returns parameters that came as dictionaries with `params`; None where they came otherwise.
+
+    Raises:
+        AttributeValueError: dictionaries and parameters are mixed, or one has no `params`.
+    """
+    entries = list(parameters) if isinstance(parameters, (list, tuple)) else []
+    kinds = {isinstance(entry, Mapping) for entry in entries}
+    if True not in kinds:
+        return None
+    if False in kinds or not all("params" in entry for entry in entries):
+        raise AttributeValueError(
+            f"{subject}: groups of parameters expected a list of dictionaries, each with params, got other entries"
+        )
+    return entries
+
+
 def as_named(parameters: Any, subject: str) -> dict[str, Any]:
     """Returns parameters by the name under which their state is kept.
 
     Args:
-        parameters: tensors or variables; `(name, tensor)` pairs, as `layer.named_parameters()` yields them; or a
-            mapping. Without names they are called by their position.
+        parameters: tensors or variables; `layer.parameters()`, which knows their names; `(name, tensor)` pairs; a
+            mapping; or groups of those. Without names they are called by their position.
         subject: who asks, for the messages.
 
     Raises:
         AttributeValueError: one bare tensor, something that is no parameter, or an interior tensor.
         NameClashError: one name for two.
     """
+    named: dict[str, Any] = {}
+    for group in as_groups(parameters, subject) or [{"params": parameters}]:
+        _add_named(group["params"], named, subject)
+    return named
+
+
+def _add_named(parameters: Any, named: dict[str, Any], subject: str) -> None:
     if isinstance(parameters, (Tensor, Variable, np.ndarray, str)) or not hasattr(parameters, "__iter__"):
         raise AttributeValueError(
             f"{subject}: parameters expected a list of them, got one {type(parameters).__name__}; "
             "pass layer.parameters()"
         )
-    entries = list(parameters.items() if isinstance(parameters, Mapping) else parameters)
-    named: dict[str, Any] = {}
-    for position, entry in enumerate(entries):
+    known = getattr(parameters, "names", {})
+    for entry in list(parameters.items() if isinstance(parameters, Mapping) else parameters):
         is_pair = isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
-        name, value = entry if is_pair else (str(position), entry)
+        name, value = entry if is_pair else (known.get(id(entry)) or str(len(named)), entry)
+        if not is_pair and name in named:  # of two layers with parameters of the same names
+            name = f"{len(named)}.{name}"
         if not isinstance(value, (Tensor, Variable)):
             raise AttributeValueError(
                 f"{subject}, parameter {name}: expected a tensor or a (name, tensor) pair, got {type(value).__name__}"
@@ -47,11 +98,11 @@ def as_named(parameters: Any, subject: str) -> dict[str, Any]:
             raise AttributeValueError(
                 f"{subject}, parameter {name}: expected a leaf, got a tensor that an op made; its gradient is not kept"
             )
+        if any(value is other for other in named.values()):
+            continue
         if name in named:
             raise NameClashError(f"{subject}: expected names that differ, got {name!r} twice")
-        if not any(value is other for other in named.values()):
-            named[name] = value
-    return named
+        named[name] = value
 
 
 class L2Decay:
@@ -91,11 +142,13 @@ class Slot(NamedTuple):
         value: every element at first.
         is_scalar: whether it has one element, of float64; else it is of the parameter's shape and of the dtype that is
             computed with, float32 for float16 and bfloat16: moments of the gradient do not fit into 16 bits.
+        paddle: what Paddle's files call it, where that is another word.
     """
 
     name: str
     value: float = 0.0
     is_scalar: bool = False
+    paddle: str = ""
 
     def dtype(self, param: Any) -> np.dtype[Any]:
         """Returns the dtype of the slot of a parameter."""

@@ -12,7 +12,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
-from opsdk.optimizer.parameters import learning_rate_factor, rate_dtype
+from opsdk.optimizer.parameters import rate_dtype
 from opsdk.static.build.backward import append_backward
 from opsdk.static.ir.operator import OPTIMIZE, Operator
 from opsdk.static.ir.parameter import create_global_var
@@ -61,7 +61,7 @@ class StaticUpdate:
             name = unique_name("learning_rate")
             rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
             self._rates.append((rate, start))
-            updates = [self._append(param, grad, rate) for param, grad in pairs]
+            updates = [self._append(param, grad, rate) for param, grad in self._optimizer.clipped(pairs)]
             for operator in block.ops[first:]:
                 operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward
             program.touch()
@@ -149,7 +149,7 @@ class StaticUpdate:
 
     def _append(self, param: Variable, grad: Variable, rate: Variable) -> Operator:
         block = param.block.program.current_block()
-        factor = learning_rate_factor(param)
+        factor = self._optimizer.rate_factor(param)
         own_rate = rate if factor == 1.0 else scale(rate, scale=factor)
         state: dict[str, Variable] = {}
         for slot in self._optimizer.slots:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from opsdk.core.errors import AttributeValueError
 from opsdk.ops import update
+from opsdk.ops.numpy_protocol import values_of
 from opsdk.optimizer.optimizer import Optimizer
 from opsdk.optimizer.parameters import Slot
+from opsdk.optimizer.schedule import LRScheduler
 
 
 class SGD(Optimizer):
@@ -16,6 +22,8 @@ class SGD(Optimizer):
         learning_rate: lr.
         parameters: see `Optimizer`.
         weight_decay: λ.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
     """
 
     op = update.sgd
@@ -30,22 +38,30 @@ class Momentum(Optimizer):
         parameters: see `Optimizer`.
         use_nesterov: looks ahead.
         weight_decay: λ.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
+
+    Raises:
+        AttributeValueError: μ outside of [0, 1).
     """
 
     op = update.momentum
     slots = (Slot("velocity"),)
+    fractions = ("mu",)
 
     # Any: see `Optimizer`.
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | LRScheduler = 0.001,
         momentum: float = 0.9,
         parameters: Any = None,
         use_nesterov: bool = False,
         weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay)
-        self._attrs = {"mu": float(momentum), "use_nesterov": bool(use_nesterov)}
+        self._made = {"mu": float(momentum), "use_nesterov": bool(use_nesterov)}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
 
 class Adam(Optimizer):
@@ -58,29 +74,36 @@ class Adam(Optimizer):
         epsilon: added to the root of the second moment, > 0.
         parameters: see `Optimizer`.
         weight_decay: an L2 coefficient.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
 
     Raises:
         AttributeValueError: a beta outside of [0, 1).
     """
 
     op = update.adam
-    slots = (Slot("moment1"), Slot("moment2"), Slot("beta1_pow", 1.0, True), Slot("beta2_pow", 1.0, True))
+    slots = (Slot("moment1"), Slot("moment2"), *(Slot(f"beta{n}_pow", 1.0, True, f"beta{n}_pow_acc") for n in (1, 2)))
     fractions = ("beta1", "beta2")
 
     # Any: see `Optimizer`.
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | LRScheduler = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-08,
         parameters: Any = None,
         weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay)
-        attrs = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
-        self._check_attrs(attrs)
-        self._attrs = attrs
+        self._made = {"beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def from_paddle(self, slot: Slot, value: Any) -> Any:
+        """Returns a slot of Paddle's as ours: its powers of β are those of the next step."""
+        beta = self._attrs.get(slot.name.removesuffix("_pow"), 1.0)
+        return np.asarray(values_of(value), np.float64) / beta if slot.is_scalar else value
 
 
 class AdamW(Adam):
@@ -94,23 +117,118 @@ class AdamW(Adam):
         parameters: see `Optimizer`.
         weight_decay: λ, of all parameters. A parameter's own `regularizer` comes on top: as in Paddle, it adds its
             coefficient times the parameter to the gradient, as for every other optimizer.
+        lr_ratio: gives a parameter's own factor on the learning rate, of the parameter.
+        apply_decay_param_fun: whether λ draws a parameter, of its own name; all where it is None.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
     """
 
     # Any: see `Optimizer`.
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | LRScheduler = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-08,
         parameters: Any = None,
         weight_decay: Any = 0.01,
+        lr_ratio: Callable[[Any], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Any = None,
+        name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay)
+        for argument, value in (("lr_ratio", lr_ratio), ("apply_decay_param_fun", apply_decay_param_fun)):
+            if value is not None and not callable(value):
+                raise AttributeValueError(f"optimizer AdamW: {argument} expected a function, got {value!r}")
+        self._lr_ratio, self._is_drawn = lr_ratio, apply_decay_param_fun
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name)
 
     def decay_of(self, param: Any) -> float:
         """Returns the coefficient of what the gradient gets: the parameter's own; λ draws the parameter itself."""
         return 0.0 if getattr(param, "regularizer", None) is None else super().decay_of(param)
 
-    def _update_attrs(self) -> dict[str, float]:
-        return {**self._attrs, "decay": self._decay}
+    def rate_factor(self, param: Any) -> float:
+        """Returns a parameter's own factor on the learning rate."""
+        return super().rate_factor(param) * (1.0 if self._lr_ratio is None else float(self._lr_ratio(param)))
+
+    def _update_attrs(self, param: Any) -> dict[str, Any]:
+        is_drawn = self._is_drawn is None or self._is_drawn(param.name)
+        return {**super()._update_attrs(param), "decay": self._group_decay(param) if is_drawn else 0.0}
+
+
+class RMSProp(Optimizer):
+    """Tieleman & Hinton (2012): r = ρ · r + (1 - ρ) · g²; v = μ · v + lr · g / √(r + ε); w -= v.
+
+    Args:
+        learning_rate: lr.
+        rho: ρ, in [0, 1).
+        epsilon: ε, > 0, inside of the root, as in Paddle.
+        momentum: μ, in [0, 1).
+        centered: takes the mean gradient's square from r, so that the root is a deviation (Graves, 2013).
+        parameters: see `Optimizer`.
+        weight_decay: an L2 coefficient.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
+
+    Raises:
+        AttributeValueError: ρ or μ outside of [0, 1).
+    """
+
+    op = update.rmsprop
+    slots = (Slot("mean_square"), Slot("mean_grad"), Slot("momentum"))
+    fractions = ("rho", "momentum")
+
+    # Any: see `Optimizer`.
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        rho: float = 0.95,
+        epsilon: float = 1e-06,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        numbers = {"rho": float(rho), "epsilon": float(epsilon), "momentum": float(momentum)}
+        self._made = {**numbers, "centered": bool(centered)}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+
+class Adagrad(Optimizer):
+    """Duchi, Hazan & Singer (2011): s += g²; w -= lr · g / (√s + ε).
+
+    Args:
+        learning_rate: lr.
+        epsilon: ε, > 0.
+        parameters: see `Optimizer`.
+        weight_decay: an L2 coefficient.
+        grad_clip: see `Optimizer`.
+        name: without meaning.
+        initial_accumulator_value: of s at first, ≥ 0.
+
+    Raises:
+        AttributeValueError: s below 0.
+    """
+
+    op = update.adagrad
+
+    # Any: see `Optimizer`.
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        epsilon: float = 1e-06,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        if not initial_accumulator_value >= 0:
+            raise AttributeValueError(
+                f"optimizer Adagrad: initial_accumulator_value expected a number ≥ 0, got {initial_accumulator_value!r}"
+            )
+        self.slots = (Slot("moment", float(initial_accumulator_value)),)
+        self._made = {"epsilon": float(epsilon)}
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)

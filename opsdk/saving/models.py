@@ -58,7 +58,7 @@ class Classes:
 
 
 def _is_allowed(known: type) -> bool:
-    return issubclass(known, Layer) or dataclasses.is_dataclass(known)
+    return issubclass(known, Layer) or dataclasses.is_dataclass(known) or hasattr(known, "_fields")
 
 
 def _own_layers(base: type) -> list[type]:
@@ -74,16 +74,23 @@ def _own_layers(base: type) -> list[type]:
 
 
 def is_record(value: Any) -> bool:
-    """Whether a value is an instance of a dataclass."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    """Whether a value is an instance of a dataclass, or a named tuple."""
+    return not isinstance(value, type) and (dataclasses.is_dataclass(value) or isinstance(value, tuple))
 
 
 def attributes_of(value: Any) -> dict[str, dict[str, Any]]:
     """Returns what a layer or dataclass is made of, in parts; a layer's hooks stay behind, as in copies."""
+    if isinstance(value, tuple):
+        return {"fields": value._asdict()}  # type: ignore[attr-defined]
     if is_record(value) and not isinstance(value, Layer):
         return {"fields": {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}}
     own = {name: held for name, held in vars(value).items() if name not in HOOKS}
     return {**{store: own.pop(store) for store in _STORES}, "attributes": own}
+
+
+def empty(known: type) -> Any:
+    """Returns an instance without attributes, to be filled; None of a named tuple, which is never empty."""
+    return None if issubclass(known, tuple) else object.__new__(known)
 
 
 def fill(made: Any, parts: dict[str, dict[str, Any]]) -> None:

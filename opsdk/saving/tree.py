@@ -22,7 +22,7 @@ from opsdk.define.op import Op, find_op
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
 from opsdk.nn.parameter import Parameter, UnsetTensor
-from opsdk.saving.models import Classes, attributes_of, fill, is_record
+from opsdk.saving.models import Classes, attributes_of, empty, fill, is_record
 
 # Any, in this file: values of every type, and what JSON has.
 Path = tuple[str, ...]  # the way to a value
@@ -58,10 +58,11 @@ class Encoder:
             raise AttributeValueError(
                 f"{self.subject}, {'.'.join(path[:4])} …: expected at most {_DEEPEST} containers in one another"
             )
-        for kind, encode in _ENCODED.items():
+        is_named = isinstance(value, tuple) and type(value) is not tuple and hasattr(value, "_asdict")
+        for kind, encode in () if is_named else _ENCODED.items():
             if isinstance(value, kind):
                 return encode(self, value, path)
-        if is_record(value):
+        if is_named or is_record(value):
             return self._shared_once(value, lambda: {"$record": _class_of(value), **self._attributes(value, path)})
         if (name := getattr(value, "__name__", None)) in _FUNCTIONS and _FUNCTIONS[name] is value:
             return {"$function": name}
@@ -222,12 +223,16 @@ class Decoder:
 
     def made(self, name: str, node: dict[str, Any]) -> Any:
         """Returns a layer, or a dataclass, of one of the classes that were given."""
-        made = object.__new__(self._classes.find(name))
+        known, number = self._classes.find(name), len(self._shared)
+        made = empty(known)
         self._shared.append(made)
         outside, self._return_numpy = self._return_numpy, False  # what a model is made of are tensors
         parts = {part: {key: self._value(held) for key, held in node[part].items()} for part in list(node)[1:]}
         self._return_numpy = outside
-        fill(made, parts)
+        if made is None:
+            made = self._shared[number] = tuple.__new__(known, parts["fields"].values())
+        else:
+            fill(made, parts)
         return made
 
     def same(self, number: int, _: dict[str, Any]) -> Any:

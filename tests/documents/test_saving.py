@@ -33,10 +33,10 @@ def test_e01_a_checkpoint_is_parameters_alone(run):
 
 
 def test_e03_save_and_load_go_with_the_state_dicts_of_layers_and_optimizers(tmp_path):
-    layer, adam, _ = training_run.made()
+    layer, adam, *_ = training_run.made()
     opsdk.save(layer.state_dict(), tmp_path / "layer.pdparams")
     opsdk.save(adam.state_dict(), tmp_path / "adam.pdopt")
-    other, second, _ = training_run.made()
+    other, second, *_ = training_run.made()
     assert other.set_state_dict(opsdk.load(tmp_path / "layer.pdparams")) == ([], [])
     second.set_state_dict(opsdk.load(tmp_path / "adam.pdopt"))
     assert np.array_equal(other._linear.weight.numpy(), layer._linear.weight.numpy())
@@ -91,7 +91,7 @@ def test_e07_training_goes_on_from_epoch_3_into_a_second_model_of_this_process(r
 
 
 def test_e07_an_untouched_model_is_another_one(run):
-    layer, _, _ = training_run.made()
+    layer, *_ = training_run.made()
     assert not np.array_equal(layer._linear.weight.numpy(), opsdk.load(run / "epoch_8.pdparams")["_linear.weight"])
 
 

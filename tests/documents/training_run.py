@@ -39,7 +39,8 @@ class LinearNet(nn.Layer):
 
 def made():
     layer = LinearNet()
-    return layer, opt.Adam(learning_rate=0.01, parameters=layer.parameters()), opsdk.Generator(5)
+    rate = opt.lr.ExponentialDecay(0.01, gamma=0.9)
+    return layer, opt.Adam(learning_rate=rate, parameters=layer.parameters()), rate, opsdk.Generator(5)
 
 
 def loader(draws):
@@ -52,7 +53,7 @@ def loader(draws):
         yield opsdk.to_tensor(image[rows]), opsdk.to_tensor(label[rows])
 
 
-def train(layer, adam, draws, epochs, folder):
+def train(layer, adam, rate, draws, epochs, folder):
     loss_fn = nn.CrossEntropyLoss()
     for epoch_id in epochs:
         for batch_id, (image, label) in enumerate(loader(draws)):
@@ -62,17 +63,18 @@ def train(layer, adam, draws, epochs, folder):
             adam.step()
             adam.clear_grad()
             print(f"Epoch {epoch_id} batch {batch_id}: loss = {loss.numpy()}")
+        rate.step()
         opsdk.save(layer.state_dict(), f"{folder}/epoch_{epoch_id}.pdparams")
         opsdk.save({**adam.state_dict(), "draws": draws}, f"{folder}/epoch_{epoch_id}.pdopt")
 
 
 def resume(folder, epoch):
-    layer, adam, draws = made()
+    layer, adam, rate, draws = made()
     layer.set_state_dict(opsdk.load(f"{folder}/epoch_{epoch}.pdparams"))
     state = opsdk.load(f"{folder}/epoch_{epoch}.pdopt")
     draws.load_state_dict(state.pop("draws").state_dict())
     adam.set_state_dict(state)
-    train(layer, adam, draws, range(epoch + 1, EPOCH_NUM), f"{folder}/resumed")
+    train(layer, adam, rate, draws, range(epoch + 1, EPOCH_NUM), f"{folder}/resumed")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import nn, static
-from opsdk.optimizer import SGD, Adam, AdamW, Momentum
+from opsdk.optimizer import SGD, Adagrad, Adam, AdamW, Momentum, RMSProp
 
 GRADIENTS = (0.5, 1.0, 1.5)
 
@@ -23,6 +23,28 @@ def adam_steps(lr=0.1, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.0, l2=0.0, 
     return found
 
 
+def rmsprop_steps(rho=0.95, epsilon=1e-6, momentum=0.0, centered=False, w=1.0):
+    square = mean = velocity = 0.0
+    found = []
+    for g in GRADIENTS:
+        square = rho * square + (1 - rho) * g * g
+        mean = rho * mean + (1 - rho) * g if centered else 0.0
+        velocity = momentum * velocity + 0.1 * g / np.sqrt(square - mean**2 + epsilon)
+        w -= velocity
+        found.append(w)
+    return found
+
+
+def adagrad_steps(epsilon=1e-6, moment=0.0, w=1.0):
+    found = []
+    for g in GRADIENTS:
+        moment += g * g
+        w -= 0.1 * g / (np.sqrt(moment) + epsilon)
+        found.append(w)
+    return found
+
+
+RMS = {"rho": 0.9, "momentum": 0.5, "centered": True, "epsilon": 0.01}
 CASES = [
     (SGD, {}, [0.95, 0.85, 0.70]),
     (Momentum, {}, [0.95, 0.805, 0.5245]),
@@ -33,6 +55,11 @@ CASES = [
     (AdamW, {"weight_decay": 0.3}, adam_steps(decay=0.3)),
     (Adam, {"weight_decay": 0.3}, adam_steps(l2=0.3)),
     (Adam, {"beta1": 0.5, "beta2": 0.9, "epsilon": 0.1}, adam_steps(beta1=0.5, beta2=0.9, epsilon=0.1)),
+    # Paddle 3.3.1 has 0.5528043, 0.1507925, -0.2116466; it rounds rho and epsilon to float32
+    (RMSProp, {}, rmsprop_steps()),
+    (RMSProp, RMS, rmsprop_steps(**RMS)),  # Paddle: 0.7226499, 0.2844650, -0.2251541
+    (Adagrad, {}, adagrad_steps()),  # Paddle: 0.9000002, 0.8105576, 0.7303792
+    (Adagrad, {"epsilon": 0.1, "initial_accumulator_value": 0.5}, adagrad_steps(0.1, 0.5)),
     (SGD, {"weight_decay": 0.5}, [0.9, 0.755, 0.56725]),  # w -= 0.1 (g + 0.5 w)
 ]
 IDS = [f"{number}-{case[0].__name__}" for number, case in enumerate(CASES)]

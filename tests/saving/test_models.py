@@ -1,5 +1,6 @@
 import dataclasses
 import io
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,11 @@ from opsdk.core.errors import AttributeValueError, SavedFileError
 class Sizes:
     wide: int
     names: tuple
+
+
+class Pair(NamedTuple):
+    one: int
+    other: opsdk.Tensor
 
 
 class Block(nn.Layer):
@@ -114,3 +120,21 @@ def test_what_a_layer_holds_that_cannot_be_saved_is_told_with_its_place():
     net[0].activation = lambda x: x
     with pytest.raises(AttributeValueError, match=r"save, 0\.activation: expected tensors, arrays, .* got function"):
         saved(net)
+
+
+def test_a_named_tuple_is_one_again_where_it_is_named():
+    pair = Pair(1, opsdk.ones([2]))
+    found = opsdk.load(saved([pair, pair]), classes=[Pair])
+    assert (type(found[0]), found[0].one, found[0].other.tolist()) == (Pair, 1, [1.0, 1.0])
+    assert found[0] is found[1]
+    with pytest.raises(SavedFileError, match="expected class 'Pair' of module"):
+        opsdk.load(saved(pair))
+
+
+def test_every_layer_of_opsdks_that_needs_nothing_comes_back():
+    x = opsdk.ones([2, 4])
+    for kind in (nn.LayerNorm, nn.RMSNorm):
+        layer = nn.Sequential(kind(4), nn.Dropout(0.5)).eval()
+        found = opsdk.load(saved(layer))
+        assert found(x).tolist() == layer(x).tolist()
+        assert list(found.to_torch_state_dict(numpy=True)) == list(layer.to_torch_state_dict(numpy=True))

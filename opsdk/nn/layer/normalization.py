@@ -227,12 +227,16 @@ class LayerNorm(_Norm):
         super().__init__(name, dtype)
         self.normalized_shape = sizes_of(normalized_shape, "LayerNorm")
         self.epsilon = epsilon if eps is None else eps
-        there = tuple(self.normalized_shape)
-        self.torch_layout = TorchLayout({name: TorchEntry(name, shape=there) for name in ("weight", "bias")})
-        count = (math.prod(there),)
+        count = (math.prod(self.normalized_shape),)
         self._create(
             count, weight_attr if elementwise_affine else False, bias_attr if elementwise_affine and bias else False
         )
+
+    @property
+    def torch_layout(self) -> TorchLayout:  # type: ignore[override]
+        """How it lies in PyTorch, whose weight has the shape that is normalized."""
+        there = tuple(self.normalized_shape)
+        return TorchLayout({name: TorchEntry(name, shape=there) for name in ("weight", "bias")})
 
     def forward(self, x: Any) -> Any:
         """Returns x with its last axes normalized. Differentiable."""

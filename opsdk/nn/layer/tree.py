@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -17,6 +17,26 @@ from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param
 Self = TypeVar("Self", bound="LayerTree")
 Visit = Callable[[Any], Any]  # Any: a layer of whichever class
 _STORES = {"_parameters": "a Parameter", "_sub_layers": "a Layer", "_buffers": "a Tensor"}
+
+
+class Parameters(list[Parameter]):
+    """The parameters of a layer. Optimizers keep state by their names; `next` gives one after the other.
+
+    Attributes:
+        names: by id of a parameter its dotted name.
+    """
+
+    def __init__(self, named: Iterable[tuple[str, Parameter]]) -> None:
+        pairs = list(named)
+        super().__init__(parameter for _, parameter in pairs)
+        self.names = {id(parameter): name for name, parameter in pairs}
+        self._next = 0
+
+    def __next__(self) -> Parameter:
+        if self._next >= len(self):
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
 
 
 # Any, in this file: attributes of every type, and layers of whichever class.
@@ -289,9 +309,9 @@ class LayerTree:
         """Yields all parameters with their dotted names; a shared one once, under its first name."""
         return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
 
-    def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
-        """Returns all parameters, each once."""
-        return [parameter for _, parameter in self.named_parameters(include_sublayers=include_sublayers)]
+    def parameters(self, include_sublayers: bool = True) -> Parameters:
+        """Returns all parameters, each once: a list that knows their dotted names, and that `next` takes."""
+        return Parameters(self.named_parameters(include_sublayers=include_sublayers))
 
     def named_buffers(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True

@@ -195,6 +195,12 @@ TEXTS = {
           right   @f.kernel("cpu", language="numba", sizes=lambda x: np.count_nonzero(x))
           right   return filled   # at the end of the kernel; in C and CUDA: sizes[0] = filled
         """,
+    "OP226": """
+        `opsdk.grad` was asked for the gradient of a tensor that the outputs do not depend on, or only by what an op
+        declares to pass no gradient on. A gradient that does not exist is not zeros.
+
+          right   opsdk.grad(y, [x, unused], allow_unused=True)    None for that one
+        """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
         a missing input. The Block is left as it was.
@@ -217,6 +223,10 @@ TEXTS = {
 
           either  layer.load_state_dict(state, strict=False)    what fits is read, the names of the rest are returned
           or      rename the keys: layer.state_dict().keys() are the names that are expected
+        """,
+    "OP236": """
+        An optimizer that was given a schedule takes its rate from there: `scheduler.step()` goes on, and
+        `optimizer.set_lr_scheduler(other)` takes another one. A schedule of a fixed length has no rate behind its end.
         """,
     "OP301": """
         The backward was compared with a numerical derivative in float64 and differs from it by more than the error
