@@ -25,7 +25,7 @@ from opsdk.autograd.creation import (
     zeros,
     zeros_like,
 )
-from opsdk.autograd.functional import grad
+from opsdk.autograd.derivatives import grad
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk

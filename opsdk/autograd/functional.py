@@ -1,399 +1,296 @@
-"""grad: gradients as values, recorded where they are to be differentiated again."""
+"""Transforms of functions: derivatives of functions of tensors, and functions of one example over a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from opsdk.autograd import engine
-from opsdk.autograd.device_tensor import tensor_of
-from opsdk.autograd.engine import ArrayAlgebra, edge_of, seed_of
-from opsdk.autograd.gradients import applied, gradient_op, holding, is_leaf, unchanged
-from opsdk.autograd.hooks import Hooks, Kept, run_hooks
-from opsdk.autograd.node import GradNode
+from opsdk.autograd.creation import to_tensor
+from opsdk.autograd.derivatives import apart, grad
 from opsdk.autograd.tensor import Tensor
-from opsdk.backends.call.application import Application, opaque_gradient
-from opsdk.backends.call.constant import as_constant
-from opsdk.backends.call.normalise import shares
-from opsdk.backends.memory.arena import is_leased
-from opsdk.backends.memory.device import memory_at, memory_of
-from opsdk.core.dtype import is_differentiable
-from opsdk.core.errors import ArityError, GraphError
+from opsdk.autograd.transform.batching import vmap
+from opsdk.autograd.transform.forward_mode import Dual, ForwardMode
+from opsdk.autograd.transform.leveled import Leveled
+from opsdk.core.errors import ArityError, AttributeValueError, DTypeError, GraphError, MixedRuntimeError, ShapeError
 from opsdk.core.modes import GradMode, is_grad_enabled
-from opsdk.core.nested import each, flat
 from opsdk.core.origin import trimming
-from opsdk.core.spec import TensorSpec
-from opsdk.define.op import Op
-from opsdk.define.vjp import register_vjp
+from opsdk.define.frontend import owner_of
+from opsdk.define.vjp import vjp
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.elementwise import elementwise_add
-from opsdk.ops.reduction import sum_to_like
+from opsdk.ops.functions import reshape, stack
 
-# Any, in this file: tensors, lists of them, None.
-
-
-class TensorAlgebra(ArrayAlgebra):
-    """Gradients as tensors: each gradient op is called, and so recorded, like any other op."""
-
-    records = True
-    _sum = staticmethod(elementwise_add)
-
-    def step(self, node: GradNode, cotangents: Sequence[Any], edges: Sequence[Any]) -> Sequence[Any]:
-        """Calls the gradient op of a node on tensors."""
-        gradient_op(node)
-        plan = node.plan
-        application = applied(node, cotangents, edges)
-        saved = saved_tensors(node)
-        if not application.leave_unreached(is_leaf):
-            return [None] * len(node.edges)
-        zeros = memory_at(plan.place, "zeros").zeros
-        inputs = application.op_inputs(saved, partial(node.zeros_of, lambda *spec: tensor_of(zeros(*spec))))
-        handle = application.rule.op
-        assert isinstance(handle, Op)
-        gradient = handle.opdef  # as it is now: its call is recorded now
-        followed = (tensor for i in gradient.differentiable_inputs() for tensor in flat(inputs[i]))
-        is_closed = gradient.grad is None and not gradient.is_composite
-        if is_closed and (gradient.moving or not all(t.stop_gradient for t in followed)):
-            raise opaque_gradient(
-                gradient,
-                node.used_at or "",
-                f"@{gradient.schema.name}.backward (order 2, any NumPy), or @{plan.opdef.schema.name}.backward("
-                "composite=True) with opsdk ops only (any order)",
-            )
-        given = {**node.specs, **application.rule.objects_in(saved)}
-        edges = _unread_edges(node) if gradient.grad is not None else ()
-        if edges:
-            _need_a_node(inputs, application)
-        made = application.gradients(lambda attrs: handle(*inputs, **attrs, **given))
-        if edges:
-            _lead_on(flat(made), edges)
-        return node.by_edge(application.route(made, holding(application, _sum_to)))
-
-    def hooked(self, hooks: Hooks, value: Any, kept: Kept) -> Any:
-        """Calls the hooks."""
-        return run_hooks(hooks, value, kept)
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp", "vmap"]
 
 
-def _unread_edges(node: GradNode) -> list[Any]:
-    """Returns where the gradient goes of each input that the gradient op of a node does not read, but moves with.
-
-    Empty where nobody wants any.
-    """
-    unread = () if node.plan.rule is None else node.plan.rule.unread
-    every = node.by_input(node.edges) if unread else ()
-    edges = [every[i] if i < len(every) else None for i in unread]
-    return edges if any(edge is not None for edge in edges) else []
-
-
-def _need_a_node(inputs: list[Any], application: Application) -> None:
-    """Sees that the call of a gradient op is recorded, also where no tensor that it is given is in a graph."""
-
-    def needing(value: Any) -> Any:
-        is_plain = value is not None and value.stop_gradient
-        return tensor_of(value._array, stop_gradient=False) if is_plain else value
-
-    at = [i for i, source in enumerate(application.rule.sources) if source.kind == "cotangent"]
-    for i in at[:1]:
-        inputs[i] = each(inputs[i], needing)
-
-
-def _lead_on(made: Iterable[Tensor | None], edges: Sequence[Any]) -> None:
-    """Gives the node of a recorded gradient op the edges of the inputs that it moves with, behind those of its own."""
-    node = next((value._edge[0] for value in made if value is not None and value._edge is not None), None)
-    if node is None:  # nothing came back
-        return
-    count = len(node.by_input(node.edges))
-    asked = {i - count: name for name, i in node.plan.asks if i >= count}
-    node.specs = {**node.specs, **{name: _spec_at(edges[k]) for k, name in asked.items() if edges[k] is not None}}
-    node.edges = (*node.edges, *edges)
-    if node.layout:
-        node.layout = (*node.layout, *[None] * len(edges))
-
-
-def _spec_at(edge: Any) -> TensorSpec:
-    target, index = edge
-    return TensorSpec.of(target._array) if index < 0 else TensorSpec(*target.spec(index))
-
-
-def saved_tensors(node: GradNode) -> list[Any]:
-    """Returns what a node saved as tensors in their place in the graph, so that gradients flow on through them.
+# Any, in this file: tensors, arrays and numbers that they can be made of, alone or in lists and tuples.
+def _values(inputs: Any, subject: str) -> tuple[list[Tensor], bool]:
+    """Returns inputs as tensors, and whether there is one alone.
 
     Raises:
-        VersionError: one was changed in place.
+        MixedRuntimeError: one is of a Program.
     """
-    saved = node.saved or ()
-    width = 1 if node.outputs is None else len(node.outputs)
-    edges, outputs = node.by_input(node.edges), node.by_output([(node, i) for i in range(width)])
-    values: list[Any] = []
-    tensors = len(node.plan.saves) - (0 if node.plan.rule is None else len(node.plan.rule.objects))
-    for i, ((kind, position), value) in enumerate(zip(node.plan.saves, unchanged(node, saved), strict=True)):
-        if kind in ("residual", "object"):
-            values.append(tensor_of(value) if i < tensors else value)
-            continue
-        box = saved[3 * i + 1]
-        is_cut = kind == "output" and node.plan.stops[position]
-        place = edges[position] if kind == "input" else outputs[position]
-        if value is None:
-            values.append(None)
-        elif isinstance(value, list):
-            rows = zip(value, [None] * len(value) if is_cut else place, box.boxes, strict=True)
-            values.append([None if item is None else _in_graph(item, *where) for item, *where in rows])
-        else:
-            values.append(_in_graph(value, None if is_cut else place, box))
-    return values
+    is_one = not isinstance(inputs, (list, tuple))
+    values = []
+    for value in [inputs] if is_one else inputs:
+        owner = None if isinstance(value, Tensor) else owner_of(value)
+        if owner not in (None, "CUDA arrays"):
+            raise MixedRuntimeError(f"{subject}: expected tensors or arrays, got one of the {owner}")
+        values.append(value if isinstance(value, Tensor) else to_tensor(value))
+    return values, is_one
 
 
-def _in_graph(array: np.ndarray, edge: Any, counter: list[Any]) -> Tensor:
-    """Returns an array as a tensor at its place in the graph; it counts changes together with the tensor saved."""
-    target, index = (None, 0) if edge is None else edge
-    if index < 0:
-        return target  # type: ignore[return-value]
-    made = tensor_of(array, edge is None, edge)
-    made._version = counter
-    return made
+def _check(func: Any, subject: str) -> None:
+    if not callable(func):
+        raise AttributeValueError(f"{subject}: func expected a callable, got {type(func).__name__}")
 
 
-def _sum_to(value: Tensor, shape: Sequence[int]) -> Any:
-    return sum_to_like(value, tensor_of(memory_of(value._array).empty(shape, value.dtype)))
+def _directions(v: Any, values: Sequence[Tensor], subject: str) -> list[Tensor]:
+    """Returns a tangent for each input, ones unless given.
 
-
-class Ways:
-    """The ways backward that lead to targets, past no blocked tensor: gradients go along these, and nowhere else.
-
-    What lies below a target and leads to no other is neither computed nor freed; an op there may have no backward.
-
-    Args:
-        roots: where the pass starts.
-        targets: tensors whose gradients are wanted.
-        blocked: tensors that are taken as constants.
+    Raises:
+        ArityError: not one for each.
+        ShapeError, DTypeError: one is not of its input's shape or dtype.
     """
-
-    def __init__(self, roots: Sequence[Tensor], targets: Sequence[Tensor], blocked: Sequence[Tensor]) -> None:
-        self._targets = {(id(target), index) for target, index in map(edge_of, targets)}
-        self._blocked = {(id(target), index) for target, index in map(edge_of, blocked)}
-        self._leading: set[GradNode] = set()
-        for node in sorted(_below(roots), key=lambda node: node.sequence):  # an earlier node is decided first
-            if any(self(node)):
-                self._leading.add(node)
-
-    def __call__(self, node: GradNode) -> list[Any]:
-        """Returns the edges of a node, with None for each that leads to no target; empty where none does."""
-        edges = [edge if edge is not None and self._is_open(edge) else None for edge in node.edges]
-        return edges if any(edges) else []
-
-    def _is_open(self, edge: tuple[Any, int]) -> bool:
-        target, index = edge
-        place = (id(target), index)
-        return place not in self._blocked and (place in self._targets or (index >= 0 and target in self._leading))
-
-
-def _below(roots: Sequence[Tensor]) -> Iterator[GradNode]:
-    """Yields each node that can be reached, in no particular order; without recursion, since graphs are deep."""
-    seen: set[GradNode] = set()
-    waiting = [root._edge[0] for root in roots if root._edge is not None]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        yield node
-        waiting += [edge[0] for edge in node.edges if edge is not None and edge[1] >= 0]
+    if v is None:
+        return [fill_any_like(value, value=1.0) for value in values]
+    given, _ = _values(v, subject)
+    if len(given) != len(values):
+        raise ArityError(f"{subject}: expected a v for each of the {len(values)} inputs, got {len(given)}")
+    for i, (value, one) in enumerate(zip(values, given, strict=True)):
+        if tuple(one.shape) != tuple(value.shape):
+            raise ShapeError(f"{subject}: v of input {i} expected shape {tuple(value.shape)}, got {tuple(one.shape)}")
+        if one.dtype != value.dtype:
+            raise DTypeError(f"{subject}: v of input {i} expected {value.dtype}, got {one.dtype}")
+    return given
 
 
 @trimming
-def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool = False,
-    no_grad_vars: Sequence[Tensor] | None = None,
-) -> list[Any]:
-    """Returns the gradients of the sum of `outputs` with respect to `inputs`; no `grad` attribute is touched.
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool | None = None, strict: bool = False
+) -> tuple[Any, Any]:
+    """Returns what a function gives, and its derivative along a direction, in forward mode: both in one run.
+
+    Nothing is kept for a backward. Expressions and composites have a tangent by their own derivatives, linear ops by
+    themselves, others by their gradients, so that an op whose backward is NumPy code, and not linear, is refused by
+    name. Differentiable, to any order, and it nests: `jvp` of `vjp` is a product with a Hessian.
 
     Args:
-        outputs: one tensor or several.
-        inputs: leaves or interior tensors; hooks of interior ones are called, those of leaves only by `backward`, as in
-            Paddle; PyTorch calls both.
-        grad_outputs: the cotangent of each output, None for ones.
-        retain_graph: keeps the graph; as `create_graph` unless given.
-        create_graph: records the gradients' own computation, so that they can be differentiated.
-        only_inputs: True; other leaves never receive gradients here.
-        allow_unused: gives None for an input that the outputs do not depend on, instead of an error.
-        no_grad_vars: tensors to treat as constants.
+        func: a function of ops, of as many values as there are inputs, that returns one value, or a list or tuple.
+        inputs: a tensor or array, or a list or tuple of them.
+        v: the direction, one for each input, of its shape and dtype; ones unless given.
+        create_graph: whether the results are recorded; unless given they are as calls are.
+        strict: whether an output that does not depend on the inputs is an error instead of zeros.
+
+    Returns:
+        The outputs and their tangents, as tensors; zeros for one that does not move.
 
     Raises:
-        GraphError: an input does not appear in the graph of the outputs, or only as what passes no gradient on.
-        DerivativeOrderError: `create_graph` meets a backward that is opaque NumPy code.
-        ShapeError, DTypeError: a cotangent does not fit its output.
+        AttributeValueError: `func` is not callable.
+        ArityError, ShapeError, DTypeError: `v` does not fit the inputs.
+        MixedRuntimeError: a value is of a Program.
+        GraphError: an output is no tensor; or does not depend on the inputs, with `strict`.
+        GradientMissingError, DerivativeOrderError: an op has no derivative, or one that nobody can look into.
 
     Example:
-        >>> from opsdk.autograd.creation import to_tensor
-        >>> x = to_tensor([3.0], stop_gradient=False)
-        >>> (dx,) = grad(x * x, x, create_graph=True)
-        >>> grad(dx, x)[0].numpy()
-        array([2.], dtype=float32)
+        >>> y, dy = jvp(lambda x: x * x, np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+        >>> dy.numpy()
+        array([ 2., 40.])
     """
-    if len(engine.ACTIVE) > engine.MANY and engine.is_deep():
-        given = (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars)
-        return engine.elsewhere(grad, *given)
-    roots, targets = _tensors(outputs, "grad: outputs"), _tensors(inputs, "grad: inputs")
-    cotangents = _one_each(grad_outputs, len(roots), "grad: expected one grad_outputs per output")
-    if not only_inputs:
-        raise GraphError("grad: only_inputs=False expected backward(), which gives every leaf its gradient")
-    for root in roots:
-        engine.check_root(root, "grad")
-    keep = create_graph if retain_graph is None else retain_graph
-    algebra = (TensorAlgebra if create_graph else ArrayAlgebra)(tensor_of)
-    seeds: list[Any] = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    if create_graph:  # a cotangent that is a tensor keeps its place in the graph
-        for i, (root, value) in enumerate(zip(roots, cotangents, strict=True)):
-            if not isinstance(value, Tensor):
-                seeds[i] = tensor_of(seeds[i])
-            else:
-                seeds[i] = value.clone() if engine.has_hooks(root) else value
-    wanted = {t._edge: i for i, t in enumerate(targets) if t._edge is not None}
-    ways = Ways(roots, targets, no_grad_vars or ())
-    engine.ACTIVE.append(None)
-    try:
-        with GradMode(create_graph or is_grad_enabled()):  # as it is for kernels that record and go back
-            leaves, captured, visited, _ = engine.run(list(map(edge_of, roots)), seeds, algebra, wanted, ways)
-    finally:
-        engine.ACTIVE.pop()
-    found: list[Any] = []
-    handed = [value._array if create_graph else value for value in seeds]  # arrays that belong to somebody already
-    for i, target in enumerate(targets):
-        entry = leaves.get(id(target), (None, None))[1] if target._edge is None else captured.get(wanted[target._edge])
-        if entry is None and not allow_unused:
-            raise GraphError(f"grad: input {i} of shape {tuple(target.shape)} {_unused(target, visited)}")
-        if entry is not None and not create_graph:
-            is_view = entry.base is not None and not is_leased(entry, handed)
-            is_shared = target._edge is not None or is_view or any(entry is held for held in handed)
-            handed.append(entry)
-            entry = tensor_of(entry.copy() if is_shared else entry)
-        elif entry is not None:
-            if any(shares(entry._array, held) for held in handed) or engine.has_hooks(target):
-                with GradMode(True):  # under no_grad too the gradients lead to what they were computed from
-                    entry = entry.clone()
-            handed.append(entry._array)
-        found.append(entry)
-    if not keep:
-        for node in filter(ways, visited):
-            node.saved = None
-    return found
+    _check(func, "jvp")
+    values, _ = _values(inputs, "jvp")
+    directions = _directions(v, values, "jvp")
+    run = ForwardMode()
+    with run, GradMode(is_grad_enabled() if create_graph is None else create_graph):
+        made = func(*[Dual(run, value, tangent) for value, tangent in zip(values, directions, strict=True)])
+
+    def tangent(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)([tangent(item) for item in value])
+        _expect_tensor(value, "jvp")
+        if strict and not run.owns(value):
+            raise GraphError(
+                "jvp: expected an output that depends on the inputs, with strict=True, got a constant"
+            )
+        return value._tangent if run.owns(value) else fill_any_like(value)
+
+    def primal(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)([primal(item) for item in value])
+        return run.beneath(value)
+
+    tangents = tangent(made)
+    return primal(made), tangents
 
 
-def _unused(target: Tensor, visited: Iterable[GradNode]) -> str:
-    """Returns why no gradient arrives at a tensor: nothing was computed from it, or nothing that passes one on."""
-    held, output = target._edge or (target, -1)
-    for node in visited:
-        if node.plan is None:  # of no op
-            continue
-        opdef = node.plan.opdef
-        sizes = node.layout or (None,) * len(opdef.schema.inputs)
-        edges = iter(node.edges)
-        for decl, size in zip(opdef.schema.inputs, sizes, strict=True):
-            for edge in islice(edges, 1 if size is None else size):
-                is_it = edge is not None and edge[0] is held and edge[1] == output
-                if is_it and decl.name in opdef.traits.nondifferentiable:
-                    declared = "constant" if decl.name in opdef.traits.constant else "nondifferentiable"
-                    return (
-                        f"has no gradient, as {opdef.subject} takes it as {decl.name!r}, which is declared {declared}; "
-                        "take that out and return its gradient from the backward, or pass allow_unused=True for None"
-                    )
-    return (
-        "does not appear in the graph of the outputs, expected one that they were computed from, and not as what an op "
-        "declares nondifferentiable or constant; pass allow_unused=True for None"
-    )
+def _expect_tensor(value: Any, subject: str) -> None:
+    if not isinstance(value, Tensor):
+        raise GraphError(f"{subject}: expected the function to return tensors, got {type(value).__name__}")
 
 
 @trimming
-def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Any = None, retain_graph: bool = False) -> None:
-    """Adds the gradients of several tensors to `grad` of every leaf, in one pass.
+def jacobian(
+    func: Any, inputs: Any, create_graph: bool = False, strict: bool = False, batch_axis: int | None = None
+) -> Any:
+    """Returns the derivative of each element of a function's outputs with respect to each element of its inputs.
+
+    PyTorch's form takes a function, Paddle's tensors that were computed: `jacobian(ys, xs, batch_axis=0)` of rows of a
+    batch, each of which depends on its own row alone, gives one Jacobian a row.
 
     Args:
-        tensors: one tensor or several.
-        grad_tensors: the cotangent of each, None for ones.
-        retain_graph: keeps what was saved, so that backward can run again.
+        func: a function of ops, of as many values as there are inputs; or the tensors `ys`.
+        inputs: a tensor or array, or a list or tuple of them; or the tensors `xs` that `ys` were computed from.
+        create_graph: whether the result is recorded.
+        strict: whether an output that does not depend on an input is an error instead of zeros.
+        batch_axis: 0 or None, of tensors alone.
+
+    Returns:
+        Of shape output + input; for several outputs or inputs tuples, by output and then by input.
 
     Raises:
-        ArityError: not one cotangent per tensor.
-        GraphError, ShapeError, DTypeError, GradientMissingError, VersionError: as `Tensor.backward` raises them.
+        GraphError: an output does not depend on an input, with `strict`; an output is no tensor.
+        AttributeValueError: `batch_axis` is something else.
+
+    Example:
+        >>> jacobian(lambda x: x * x, np.array([1.0, 2.0])).numpy()
+        array([[2., 0.],
+               [0., 4.]])
     """
-    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    cotangents = _one_each(grad_tensors, len(roots), "backward: expected one grad_tensors per tensor")
-    seeds = [seed_of(root, value) for root, value in zip(roots, cotangents, strict=True)]
-    engine.run_backward([edge_of(root) for root in roots], seeds, ArrayAlgebra(tensor_of), retain_graph)
-
-
-def _pulled(
-    function: Callable[..., list[Any]], inputs: Sequence[Any], given: Sequence[Any] | None, create_graph: bool | None
-) -> tuple[list[Any], list[Any]]:
-    """Returns outputs and gradients of a function of tensors, as `vjp` does."""
-    values = [value if isinstance(value, Tensor) else tensor_of(as_constant(value, None, "vjp")) for value in inputs]
-    entering = [] if given is None else [value for value in given if isinstance(value, Tensor)]
-    is_recorded = create_graph
-    if is_recorded is None:
-        is_recorded = is_grad_enabled() and not all(value.stop_gradient for value in (*values, *entering))
+    if not callable(func) or isinstance(func, Tensor):
+        return _of_tensors(func, inputs, create_graph, batch_axis)
+    if batch_axis is not None:
+        raise AttributeValueError("jacobian: batch_axis expected of tensors that were computed; of a function use vmap")
+    values, is_one = _values(inputs, "jacobian")
     with GradMode(True):
-        taken = [_apart(value, is_recorded) for value in values]
-        outputs = function(*taken)
-        cotangents = [None] * len(outputs) if given is None else given
-        ends = [(y, dy) for y, dy in zip(outputs, cotangents, strict=True) if not _is_cut(y)]
-        targets = [tensor for tensor in taken if not tensor.stop_gradient]
-        found: Any = iter([None] * len(targets))
-        if ends and targets:
-            roots, seeds = [y for y, _ in ends], [dy for _, dy in ends]
-            found = iter(grad(roots, targets, seeds, create_graph=is_recorded, allow_unused=True))
-    gradients = [None if tensor.stop_gradient else next(found) for tensor in taken]
-    pairs = zip(gradients, taken, strict=True)
-    filled = [fill_any_like(x) if dx is None and not x.stop_gradient else dx for dx, x in pairs]
-    return [y.detach() if isinstance(y, Tensor) and not is_recorded else y for y in outputs], filled
+        taken = [apart(value, create_graph) for value in values]
+        made = func(*taken)
+        is_alone = not isinstance(made, (list, tuple))
+        outputs = [made] if is_alone else list(made)
+        rows = [_rows(output, taken, create_graph, strict) for output in outputs]
+    shaped = [row[0] if is_one else tuple(row) for row in rows]
+    return shaped[0] if is_alone else tuple(shaped)
 
 
-def _is_cut(value: Any) -> bool:
-    return not isinstance(value, Tensor) or value.stop_gradient
+def _rows(output: Any, taken: Sequence[Tensor], create_graph: bool, strict: bool) -> list[Tensor]:
+    """Returns the Jacobian of one output with respect to each of some leaves."""
+    _expect_tensor(output, "jacobian")
+    sizes = tuple(output.shape)
+    count = int(np.prod(sizes))
+    columns: list[list[Any]] = [[] for _ in taken]
+    targets = [leaf for leaf in taken if not leaf.stop_gradient]
+    for i in range(count):
+        found: Any = [None] * len(targets)
+        if not output.stop_gradient and targets:
+            one = np.zeros(count, output.dtype)
+            one[i] = 1
+            seed = to_tensor(one.reshape(sizes), place=output.place)
+            found = grad(output, targets, seed, retain_graph=True, create_graph=create_graph, allow_unused=True)
+        given = iter(found)
+        for at, leaf in enumerate(taken):
+            value = None if leaf.stop_gradient else next(given)
+            if value is None and strict:
+                raise GraphError(f"jacobian: expected an output that depends on input {at}, with strict=True, got none")
+            columns[at].append(fill_any_like(leaf) if value is None else value)
+    if not count:
+        return [to_tensor(np.zeros((*sizes, *leaf.shape), leaf.dtype), place=leaf.place) for leaf in taken]
+    return [reshape(stack(column), [*sizes, *leaf.shape]) for column, leaf in zip(columns, taken, strict=True)]
 
 
-def _apart(value: Tensor, is_recorded: bool) -> Tensor:
-    """Returns a value as one that a gradient is asked of and nothing before it; in the graph where that is recorded."""
-    if is_recorded and not value.stop_gradient:
-        return value.clone()
-    made = tensor_of(value._array, not is_differentiable(value.dtype))
-    made._version = value._version
-    return made
+def _of_tensors(ys: Any, xs: Any, create_graph: bool, batch_axis: int | None) -> Any:
+    """Returns Jacobians of tensors that were computed, in Paddle's form."""
+    if batch_axis not in (None, 0):
+        raise AttributeValueError(f"jacobian: batch_axis expected None or 0, got {batch_axis!r}")
+    outputs, is_alone = _values(ys, "jacobian")
+    targets, is_one = _values(xs, "jacobian")
+    made = []
+    for output in outputs:
+        if batch_axis is None:
+            row = _rows(output, targets, create_graph, False)
+        else:
+            row = _row_by_row(output, targets, create_graph)
+        made.append(row[0] if is_one else tuple(row))
+    return made[0] if is_alone else tuple(made)
 
 
-for _values in ("dynamic tensors", "CUDA tensors"):
-    register_vjp(_values, _pulled)
+def _row_by_row(output: Tensor, targets: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
+    """Returns the Jacobian of each row of a batch: the rows of others have no part in it."""
+    size, *sizes = output.shape
+    count = int(np.prod(sizes))
+    columns: list[list[Any]] = [[] for _ in targets]
+    for i in range(count):
+        one = np.zeros((size, count), output.dtype)
+        one[:, i] = 1
+        seed = to_tensor(one.reshape(tuple(output.shape)), place=output.place)
+        found = grad(output, targets, seed, retain_graph=True, create_graph=create_graph, allow_unused=True)
+        for column, target, value in zip(columns, targets, found, strict=True):
+            column.append(fill_any_like(target) if value is None else value)
+    return [
+        reshape(stack(column, axis=1), [size, *sizes, *target.shape[1:]])
+        for column, target in zip(columns, targets, strict=True)
+    ]
 
 
-def _one_each(given: Any, count: int, expected: str) -> list[Any]:
-    """Returns one cotangent per root; None stands for None for each."""
-    if given is None:
-        return [None] * count
-    cotangents = list(given) if isinstance(given, (list, tuple)) else [given]
-    if len(cotangents) != count:
-        raise ArityError(f"{expected}, {count}, got {len(cotangents)}")
-    return cotangents
+@trimming
+def hessian(func: Any, inputs: Any, create_graph: bool = False) -> Any:
+    """Returns the second derivatives of a function that gives one number.
 
+    Args:
+        func: a function of ops that returns a tensor of one element; or that tensor, computed from `inputs`.
+        inputs: a tensor or array, or a list or tuple of them.
+        create_graph: whether the result is recorded.
 
-# Any: whatever a user passes.
-def _tensors(values: Any, subject: str) -> list[Tensor]:
-    """Returns one tensor or several as a list.
+    Returns:
+        Of shape input + input; for several inputs a tuple of tuples.
 
     Raises:
-        GraphError: something else is among them.
+        GraphError: the function gives something else than one element.
+        DerivativeOrderError: the backward of an op is NumPy code that nobody can differentiate.
+
+    Example:
+        >>> hessian(lambda x: (x * x * x).sum(), np.array([1.0, 2.0])).numpy()
+        array([[ 6.,  0.],
+               [ 0., 12.]])
     """
-    is_one = isinstance(values, (Tensor, str, np.ndarray)) or not hasattr(values, "__iter__")
-    listed = [values] if is_one else list(values)
-    for value in listed:
-        if not isinstance(value, Tensor):
-            raise GraphError(f"{subject} expected tensors, got {type(value).__name__}")
-    return listed
+    values, is_one = _values(inputs, "hessian")
+    with GradMode(True):
+        is_function = callable(func) and not isinstance(func, Tensor)
+        taken = [apart(value, create_graph) for value in values] if is_function else values
+        output = func(*taken) if is_function else func
+        _expect_tensor(output, "hessian")
+        if output.size != 1:
+            raise GraphError(f"hessian: expected a function that gives one element, got shape {tuple(output.shape)}")
+        first: list[Any] = [None] * len(taken)
+        if not output.stop_gradient:
+            first = grad(output, taken, create_graph=True, allow_unused=True)
+        zeros = [fill_any_like(leaf) if g is None else g for g, leaf in zip(first, taken, strict=True)]
+        rows = [tuple(_rows(g, taken, create_graph, False)) for g in zeros]
+    return rows[0][0] if is_one else tuple(rows)
+
+
+@trimming
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
+    """Returns what a function gives, one number, and the product of its Hessian with a vector: `jvp` of its gradient.
+
+    Args:
+        func: a function of ops that returns a tensor of one element.
+        inputs: a tensor or array, or a list or tuple of them.
+        v: the vector, one for each input, of its shape and dtype; ones unless given.
+    """
+    _check(func, "hvp")
+    values, is_one = _values(inputs, "hvp")
+    outputs: list[Any] = []
+
+    def gradient(*taken: Any) -> Any:
+        made, found = vjp(func, list(taken))
+        outputs[:] = [made]
+        return found
+
+    _, products = jvp(gradient, values, v)
+    output = outputs[0]
+    while isinstance(output, Leveled):
+        output = output._value
+    return output, products[0] if is_one else tuple(products)
+
+
+vhp = hvp  # a Hessian is symmetric

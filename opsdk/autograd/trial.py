@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from opsdk.autograd.functional import grad
+from opsdk.autograd.derivatives import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import DerivativeOrderError
 from opsdk.core.modes import enable_grad

@@ -187,6 +187,10 @@ class SizeError(OpsdkError, ValueError, code="OP225"):
     """What decides the open sizes of a kernel gave none, or the kernel filled others."""
 
 
+class UnusedInputError(GraphError, ValueError, code="OP226"):
+    """A gradient was asked for with respect to a tensor that the outputs were not computed from."""
+
+
 class ProgramError(OpsdkError, ValueError, code="OP230"):
     """A Program, Block, Operator or Variable was asked to hold something inconsistent."""
 

@@ -9,7 +9,7 @@ tests for a mode.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
 from itertools import count
@@ -120,12 +120,8 @@ def switch(kind: type[Interceptor], interceptor: Interceptor | None) -> Callable
     Returns:
         What undoes it.
     """
-    before, kept = _STACK.get(), []
-    layer = before
-    while layer is not None:
-        kept.append(layer.interceptor)
-        layer = layer.below
-    for each in reversed([each for each in kept if not isinstance(each, kind)]):
+    before, layer = _STACK.get(), None
+    for each in reversed([each for each in active() if not isinstance(each, kind)]):
         layer = _Layer(each, layer)
     _STACK.change(layer if interceptor is None else _Layer(interceptor, layer))
     return lambda: _STACK.change(before)
@@ -134,6 +130,22 @@ def switch(kind: type[Interceptor], interceptor: Interceptor | None) -> Callable
 def stack() -> Any:
     """Returns the interceptors of this thread, for `restored`."""
     return _STACK.get()
+
+
+def active() -> Iterator[Interceptor]:
+    """Yields the interceptors of this thread, the innermost first."""
+    layer = _STACK.get()
+    while layer is not None:
+        yield layer.interceptor
+        layer = layer.below
+
+
+def outside(interceptor: Interceptor) -> AbstractContextManager[None]:
+    """Gives the interceptors around one, inside of a `with` block; all of them where it is not among them."""
+    layer = before = _STACK.get()
+    while layer is not None and layer.interceptor is not interceptor:
+        layer = layer.below
+    return _STACK.held(before if layer is None else layer.below)
 
 
 def restored(stack: Any) -> AbstractContextManager[None]:

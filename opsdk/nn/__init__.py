@@ -24,6 +24,7 @@ from opsdk.nn.layer.layer import Layer, Module
 from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
 from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
+from opsdk.nn.stateless import functional_call
 from opsdk.ops.initializer import ParamAttr
 
 _TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
@@ -59,6 +60,7 @@ __all__ = [
     "PlugIn",
     "Sequential",
     "functional",
+    "functional_call",
     "init",
     "initializer",
 ]

@@ -124,6 +124,7 @@ from opsdk.nn.layer.recurrent import GRU as GRU
 from opsdk.nn.layer.recurrent import LSTM as LSTM
 from opsdk.nn.layer.recurrent import SimpleRNN as SimpleRNN
 from opsdk.nn.parameter import Parameter as Parameter
+from opsdk.nn.stateless import functional_call as functional_call
 from opsdk.ops.initializer import ParamAttr as ParamAttr
 
 Module = Layer

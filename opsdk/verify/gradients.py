@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcheck.model.dtypes import resolution
-from opsdk.autograd.functional import grad
+from opsdk.autograd.derivatives import grad
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends.call.application import Application
 from opsdk.backends.call.buffers import asked_specs

@@ -468,6 +468,9 @@ def test_a_gradient_that_was_given_back_stays_as_it_is():
     layer(twice, lambda ctx, d: d * 1.0).apply(x).backward()
     assert kept[0].tolist() == [2.0]
     assert x.grad.tolist() == [3.0]
+    (dx,) = opsdk.grad(made.apply(x), x)
+    dx.fill_(7.0)
+    assert kept[0].tolist() == [2.0]
 
 
 def test_the_graph_is_freed_without_the_collector():

@@ -9,7 +9,7 @@ import numpy as np
 from gradcheck.model.constraint import Domain
 from gradcheck.show.axes import Axis, Curve, marks_between
 from opsdk.autograd.creation import to_tensor
-from opsdk.autograd.functional import grad
+from opsdk.autograd.derivatives import grad
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.ship.output.plot import plot

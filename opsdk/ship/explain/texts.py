@@ -195,6 +195,12 @@ TEXTS = {
           right   @f.kernel("cpu", language="numba", sizes=lambda x: np.count_nonzero(x))
           right   return filled   # at the end of the kernel; in C and CUDA: sizes[0] = filled
         """,
+    "OP226": """
+        `opsdk.grad` was asked for the gradient of a tensor that the outputs do not depend on, or only by what an op
+        declares to pass no gradient on. A gradient that does not exist is not zeros.
+
+          right   opsdk.grad(y, [x, unused], allow_unused=True)    None for that one
+        """,
     "OP230": """
         An Operator or Variable would not fit the Program: a name used twice with another shape, an unknown op type,
         a missing input. The Block is left as it was.

@@ -126,8 +126,6 @@ def pack_saved(node: GradNode, pack: Callable[[Tensor], Any], unpack: Callable[[
     saved = node.saved
     if not saved:
         return
-    if node.outputs is None:  # shape and dtype are those of what was saved
-        node.outputs = (node.spec(0),)
     made: list[Any] = []
     for i in range(0, len(saved), 3):
         value, box, count = saved[i : i + 3]

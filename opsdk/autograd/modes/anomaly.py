@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.autograd.seen import new_nodes, number, see
+from opsdk.autograd.modes.seen import new_nodes, number, see
 from opsdk.core.fit import as_bool
 from opsdk.core.origin import caller
 from opsdk.define.frontend import dispatch

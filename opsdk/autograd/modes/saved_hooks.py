@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.autograd.seen import new_nodes, number, pack_saved
+from opsdk.autograd.modes.seen import new_nodes, number, pack_saved
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.current import Current
 from opsdk.core.errors import GraphError, HookError, InPlaceError, VersionError

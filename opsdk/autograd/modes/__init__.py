@@ -1,0 +1,1 @@
+"""Modes of dynamic tensors: interceptors that look at what calls record."""

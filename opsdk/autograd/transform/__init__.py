@@ -1,0 +1,1 @@
+"""Transforms of functions: runs of `vmap` and `jvp`, which are interceptors, and their values."""
