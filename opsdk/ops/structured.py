@@ -68,7 +68,7 @@ class TruncatedNormal(_Structured):
         rng = np.random.default_rng(next_seed())
         values = rng.standard_normal(shape)
         while (outside := (values < self.a) | (values > self.b)).any():
-            values[outside] = rng.standard_normal(int(outside.sum()))
+            values[outside] = rng.standard_normal(np.count_nonzero(outside))
         return self.mean + self.std * values
 
 
