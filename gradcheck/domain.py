@@ -67,11 +67,12 @@ def shape(*sizes: Any) -> Domain:  # Any: `...` has no type that can be named
     """Gives the arrays of a shape: lengths that are fixed, and named ones, equal wherever the name stands.
 
     Args:
-        sizes: one for each axis: a length, a name, None for any; `...` stands for any number of axes. In `opsdk.op` a
-            name may be that of an int attribute, whose value the length then is.
+        sizes: one for each axis: a length, a name, None for any; `"K-1"`, `"2*K"` or `"2*K+1"` for what is made of the
+            length of a name. Once `...` for any number of axes, or `"*B"` for those that are the same, as many and as
+            long, wherever it stands. In `opsdk.op` a name may be that of an int attribute, whose value it then has.
 
     Raises:
-        UsageError: one is something else.
+        UsageError: one is something else, or two stand for any number of axes.
 
     Example:
         >>> shape("N", 2).name

@@ -1,6 +1,7 @@
 """Lengths that may change: which axes change together, and whether the lengths of the outputs follow.
 
-Axes whose lengths a domain names change as it says; of the others those of equal length do.
+Axes whose lengths a domain names change as it says, those of `K-1` with those of `K`; of the others those of equal
+length do.
 
 A length of an output follows where it is that of an input, or a product of such, or where one law of small numbers
 says it at every length that was tried: a rounded quotient, as of a stride, a multiple, or a sum. What follows no law
@@ -17,6 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from gradcheck.judge.variation import Shape
+from gradcheck.model.dims import Length, least_lengths
 from gradcheck.model.dtypes import Array
 from gradcheck.model.protocol import Subject
 
@@ -32,12 +34,23 @@ class Group:
     """Axes of inputs that change together.
 
     Args:
-        length: that all of them have.
+        length: that all of them have, but for those with a form of their own: of those it is the named one.
         axes: the input and the axis of each.
+        forms: what the lengths of some axes are, by the axis.
     """
 
     length: int
     axes: frozenset[Axis]
+    forms: tuple[tuple[Axis, Length], ...] = ()
+
+    @property
+    def least(self) -> int:
+        """The least length that the group may have."""
+        return max(least_lengths(form for _, form in self.forms).values(), default=0)
+
+    def at(self, length: int) -> dict[Axis, int]:
+        """Gives the length of each axis where that of the group is another one."""
+        return dict.fromkeys(self.axes, length) | {axis: form.at(length) for axis, form in self.forms}
 
 
 def groups_of(subject: Subject, inputs: Sequence[object], shapes: Sequence[Shape | None], most: int) -> list[Group]:
@@ -45,29 +58,30 @@ def groups_of(subject: Subject, inputs: Sequence[object], shapes: Sequence[Shape
 
     Axes of a declared name are a group of their own; what has its length, and no name, changes with the first of them.
     """
-    lengths = dict.fromkeys(length for shape in shapes for length in shape or ())
+    lengths = _lengths(shapes)
+    groups = _groups(declared(subject, shapes), shapes)
     held = {int(value) for value in inputs if isinstance(value, int) and not isinstance(value, bool)}
     for k, value in enumerate(inputs):
         if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and k not in subject.ruled:
-            held |= {length for length in lengths if (value == length).any()}
-    free = [length for length in lengths if length >= 2 and length not in held]
-    return [group for length in free for group in _groups(subject, shapes, length)][:most]
+            held |= {group.length for group in groups if (value == group.length).any()}
+    free = [group for group in groups if group.length >= 2 and group.length not in held]
+    return sorted(free, key=lambda group: lengths.index(length_of(shapes, min(group.axes))))[:most]
 
 
 def single_axes(
-    shapes: Sequence[Shape | None], most: int, told: Mapping[Axis, int | str | None] = {}
+    shapes: Sequence[Shape | None], most: int, told: Mapping[Axis, int | Length | None] = {}
 ) -> list[Group]:
     """Gives the first few axes of length 1, each by itself, and all of them together where they are several.
 
     Those of which a domain tells something, as `declared` gives it, are left as they are.
     """
-    axes = sorted(axis for axis in _axes_of(shapes, 1) if told.get(axis) is None)
+    axes = sorted(axis for axis in axes_of(shapes, 1) if told.get(axis) is None)
     alone = [Group(1, frozenset({axis})) for axis in axes[:most]]
     return [*alone, Group(1, frozenset(axes))] if len(axes) > 1 else alone
 
 
-def declared(subject: Subject, shapes: Sequence[Shape | None]) -> dict[Axis, int | str | None]:
-    """Gives for axes of which a domain says how long they are a fixed length or a name; None for any."""
+def declared(subject: Subject, shapes: Sequence[Shape | None]) -> dict[Axis, int | Length | None]:
+    """Gives for axes of which a domain says how long they are a fixed length or a named one; None for any."""
     return {
         (k, axis): size
         for k, (where, shape) in enumerate(zip(subject.domain, shapes, strict=True))
@@ -76,24 +90,45 @@ def declared(subject: Subject, shapes: Sequence[Shape | None]) -> dict[Axis, int
     }
 
 
-def _groups(subject: Subject, shapes: Sequence[Shape | None], length: int) -> Iterator[Group]:
-    """Yields the groups of a length: of each name, and what has none, by itself where there are no names."""
-    told, axes = declared(subject, shapes), _axes_of(shapes, length)
-    free = frozenset(axis for axis in axes if told.get(axis) is None)
-    for name in dict.fromkeys(told[axis] for axis in sorted(axes) if isinstance(told.get(axis), str)):
-        yield Group(length, free | {axis for axis in axes if told.get(axis) == name})
-        free = frozenset()
-    if free:
-        yield Group(length, free)
+def _groups(told: Mapping[Axis, int | Length | None], shapes: Sequence[Shape | None]) -> list[Group]:
+    """Gives a group for each name, and for each length of axes of which nothing is told that no named axis has."""
+    free = {axis: n for n in _lengths(shapes) for axis in axes_of(shapes, n) if told.get(axis) is None}
+    named: dict[str, dict[Axis, Length]] = {}
+    for axis, size in sorted(told.items(), key=lambda item: item[0]):
+        if isinstance(size, Length):
+            named.setdefault(size.name, {})[axis] = size
+    groups = []
+    for forms in named.values():
+        by_length: dict[int, Length] = {}
+        for axis, form in forms.items():
+            by_length.setdefault(length_of(shapes, axis), form)
+        length = next(form.solved(n) for n, form in by_length.items())
+        forms |= {axis: by_length[n] for axis, n in free.items() if n > 1 and n in by_length}
+        free = {axis: n for axis, n in free.items() if axis not in forms}
+        if length is not None:
+            others = tuple((axis, form) for axis, form in forms.items() if form != Length(form.name))
+            groups.append(Group(length, frozenset(forms), others))
+    alone = (frozenset(axis for axis, n in free.items() if n == length) for length in dict.fromkeys(free.values()))
+    return [*groups, *(Group(length_of(shapes, min(axes)), axes) for axes in alone)]
 
 
-def _axes_of(shapes: Sequence[Shape | None], length: int) -> frozenset[Axis]:
+def _lengths(shapes: Sequence[Shape | None]) -> list[int]:
+    return list(dict.fromkeys(n for shape in shapes for n in shape or ()))
+
+
+def length_of(shapes: Sequence[Shape | None], axis: Axis) -> int:
+    """Gives the length of an axis of one of the shapes."""
+    return (shapes[axis[0]] or ())[axis[1]]
+
+
+def axes_of(shapes: Sequence[Shape | None], length: int) -> frozenset[Axis]:
+    """Gives the axes of a length."""
     return frozenset((k, axis) for k, shape in enumerate(shapes) for axis, n in enumerate(shape or ()) if n == length)
 
 
 def changed(shapes: Sequence[Shape | None], lengths: Mapping[Group, int]) -> list[Shape | None]:
     """Gives the shapes with other lengths for some groups; of two with an axis in common the later one counts."""
-    new = {axis: length for group, length in lengths.items() for axis in group.axes}
+    new = {axis: n for group, length in lengths.items() for axis, n in group.at(length).items()}
     return [
         None if shape is None else tuple(new.get((k, axis), n) for axis, n in enumerate(shape))
         for k, shape in enumerate(shapes)

@@ -17,7 +17,18 @@ import numpy as np
 
 from gradcheck.checks.agreement import identical
 from gradcheck.checks.behaviour import check_count, check_shapes
-from gradcheck.checks.lengths import Group, Laws, changed, declared, follow, groups_of, partners, single_axes
+from gradcheck.checks.lengths import (
+    Group,
+    Laws,
+    axes_of,
+    changed,
+    declared,
+    follow,
+    groups_of,
+    length_of,
+    partners,
+    single_axes,
+)
 from gradcheck.checks.points import PointCheck
 from gradcheck.checks.session import copy_arrays
 from gradcheck.checks.state import mixed
@@ -103,7 +114,8 @@ class _Sizes:
         length = group.length
         # Twice the length is taken by a vjp that needs a multiple of something, as forward does not.
         further = (next(n for n in _ODD if abs(n - length) > 1), 2 * length)
-        attempts = self._explained(group, (length - 1, length + 1), further)
+        less = length - 1 if length > group.least else length + 2
+        attempts = self._explained(group, (less, length + 1), further)
         return None if attempts is None else self._faults(attempts[length <= 2 :], f"no length but {length}")
 
     def _grow(self, group: Group) -> list[Finding] | None:
@@ -162,7 +174,8 @@ class _Sizes:
         for lengths, singly in self._points(live, grown):
             attempt = self.attempt(lengths)
             if attempt:
-                findings += self._judge(attempt, singly, is_single=any(new == 1 for new in lengths.values()))
+                is_single = any(1 in group.at(new).values() for group, new in lengths.items())
+                findings += self._judge(attempt, singly, is_single=is_single)
             if findings:  # further sizes show the same fault again
                 break
         return findings or self._judge_squares(live)
@@ -201,7 +214,7 @@ class _Sizes:
         return {g: n if n >= self._least(g) else n + g.length for g, n in zip(groups, lengths, strict=False)}
 
     def _least(self, group: Group) -> int:
-        return group.length - 1 if self.laws.rule(group) else 0
+        return max(group.least, group.length - 1 if self.laws.rule(group) else 0)
 
     def _is_elementwise(self) -> bool:
         point = Point(self.subject, copy_inputs(self.inputs), "")
@@ -255,6 +268,9 @@ class _Sizes:
     def _run_at(self, shapes: Sequence[Shape | None]) -> _Attempt | None:
         if sum(math.prod(shape) for shape in shapes if shape is not None) > _ELEMENT_LIMIT:
             return None
+        pairs = [zip(now or (), was or (), strict=True) for now, was in zip(shapes, self.shapes, strict=True)]
+        if any(n < 0 or n > 0 == old for axes in pairs for n, old in axes):  # of nothing there is nothing to repeat
+            return None
         inputs = resize_inputs(self.subject, self.inputs, shapes, self.generator)
         if inputs is None:
             return None
@@ -270,13 +286,12 @@ class _Sizes:
     def _follows(self, lengths: Mapping[Group, int], attempt: _Attempt) -> bool:
         allowed: dict[int, tuple[int, ...]] = {1: (1,)}
         for group, new in lengths.items():
-            is_left = any(
-                n == group.length and (k, axis) not in group.axes
-                for k, shape in enumerate(self.shapes)
-                for axis, n in enumerate(shape or ())
-            )
-            kept = allowed.get(group.length, (group.length,)) if is_left or group.length == 1 else ()
-            allowed[group.length] = (*kept, new)
+            moves = dict.fromkeys((length_of(self.shapes, axis), n) for axis, n in group.at(new).items())
+            for length, n in moves:
+                is_left = any(axis not in group.axes for axis in axes_of(self.shapes, length))
+                is_met = len({other for was, other in moves if was == length}) > 1
+                kept = allowed.get(length, (length,)) if is_left or is_met or length == 1 else ()
+                allowed[length] = (*kept, n)
         after = changed(self.shapes, lengths)
         left = follow(self.old, attempt.outputs, self.shapes, after, allowed)
         if left is None:

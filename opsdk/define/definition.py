@@ -260,8 +260,9 @@ def _check_named(schema: OpSchema, name: str, declared: Any) -> None:
             )
     dims = getattr(declared, "dims", None)
     for length in () if dims is None else dims.names:
-        attr = next((decl for decl in schema.attrs if decl.name == length), None)
-        if length in schema.input_names or (attr is not None and attr.type.base != "int"):
+        called = length.lstrip("*")  # a name that stands for several axes is that of no attribute
+        attr = next((decl for decl in schema.attrs if decl.name == called), None)
+        if called in schema.input_names or (attr is not None and (attr.type.base != "int" or called != length)):
             raise DefinitionError(
                 f"{schema.subject}, domain of {name!r}: expected names of lengths, or of int attributes, got {length!r}"
                 f", which is {'an input' if attr is None else attr.type}; give the length a name of its own"

@@ -122,6 +122,15 @@ def test_jvp_of_a_gradient_is_a_product_with_the_hessian():
     np.testing.assert_allclose(product.numpy(), slope(gradient, X, V, 1e-4), rtol=1e-3, atol=1e-4)
 
 
+def test_jvp_goes_through_an_op_that_keeps_statistics_in_place():
+    norm, x, v = opsdk.nn.BatchNorm1D(2), RNG.standard_normal((6, 2)), RNG.standard_normal((6, 2))
+    norm.weight.set_value(np.array([2.0, -1.0]))
+    _, dy = jvp(norm, tensor(x, "float32"), tensor(v, "float32"))
+    known = lambda x: (x - x.mean(0)) / np.sqrt(x.var(0) + norm.epsilon) * [2.0, -1.0]  # noqa: E731
+    np.testing.assert_allclose(dy.numpy(), slope(known, x, v), rtol=1e-3, atol=1e-3)
+    assert norm._mean.numpy().any()
+
+
 def test_jvp_along_a_cotangent():
     _, along = jvp(lambda v: vjp(lambda x: tensor(A) @ x.tanh(), tensor(X), v)[1], tensor(V), tensor(X))
     np.testing.assert_allclose(along.numpy(), (A * (1 - np.tanh(X) ** 2)).T @ X, rtol=1e-12)

@@ -475,7 +475,7 @@ def shaped(*sizes, **more):
     return opsdk.op(schema, replace=True, domain={"x": opsdk.domain.shape(*sizes)} | more)(lambda x, w, k, by: x)
 
 
-@pytest.mark.parametrize(("length", "what"), [("w", "an input"), ("by", "float")])
+@pytest.mark.parametrize(("length", "what"), [("w", "an input"), ("by", "float"), ("*w", "an input"), ("*k", "int")])
 def test_a_length_is_named_by_a_word_of_its_own_or_by_an_int_attribute(length, what):
     with pytest.raises(DefinitionError) as caught:
         shaped("N", length)
@@ -484,6 +484,8 @@ def test_a_length_is_named_by_a_word_of_its_own_or_by_an_int_attribute(length, w
         f"{what}; give the length a name of its own"
     )
     assert list(shaped("N", "k").opdef.shapes) == ["x"]
+    with pytest.raises(DefinitionError, match=r"or of int attributes, got 'w', which is an input"):
+        shaped("w-1")
 
 
 def test_an_op_that_says_the_shapes_of_all_inputs_and_has_no_rule_need_not_have_inputs_of_one_shape():

@@ -71,6 +71,11 @@ class ForwardMode(Transform):
                 return Dual(self, *tangent)
         return self._transposed(lambda *values: dispatch(opdef, values, attrs), inputs)
 
+    def lets_change(self, opdef: OpDef, position: int, value: Any) -> bool:
+        """Whether nothing moves with what is changed: a statistic, to which no derivative flows backward either."""
+        is_constant = opdef.schema.inputs[position].name in opdef.traits.nondifferentiable
+        return is_constant and not any(map(self.owns, flat(value)))
+
     def serve_function(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Returns what a PyLayer gives, with tangents from its backward."""
         return self._transposed(function, args)

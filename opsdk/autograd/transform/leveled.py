@@ -139,13 +139,17 @@ class Transform(Interceptor):
         """
         if not any(map(self.owns, flat(inputs))):
             return dispatch(opdef, inputs, attrs)
-        if opdef.schema.mutated_inputs:
+        if any(not self.lets_change(opdef, i, inputs[i]) for i in opdef.schema.mutated_inputs):
             raise InPlaceError(
                 f"{opdef.subject}: expected values outside of {self.name}, since it changes one in place, got one of "
                 "the function's; write x = op(x) with an op that gives a new value"
             )
         place = next(value for value in flat(inputs) if self.owns(value)).place
         return self.serve(opdef, lift(opdef, inputs, memory_at(place, opdef.subject)), attrs)
+
+    def lets_change(self, opdef: OpDef, position: int, value: Any) -> bool:
+        """Whether an op may change an input in place, in a call with values of this run."""
+        return False
 
     def function(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Serves a call of a function with a derivative of its own, where it has a value of this run."""

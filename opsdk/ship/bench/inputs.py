@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gradcheck.model.dims import Length, least_lengths
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.memory.arena import empty
 from opsdk.core.errors import ShapeError, TargetError
@@ -24,7 +25,7 @@ from opsdk.expr.scalar import ScalarFunction
 from opsdk.verify.inputs.calls import Call, each, flat, is_float
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.sampling import UnusableSamplesError, calls_of, from_sample
-from opsdk.verify.inputs.sizes import Label, labels_of
+from opsdk.verify.inputs.sizes import Key, Label, key_of, labels_of, length_at
 from opsdk.verify.inputs.stock import NoValuesError, numbers_of_shape
 
 T = TypeVar("T")
@@ -109,10 +110,9 @@ def _candidates(opdef: OpDef, n: int, rng: np.random.Generator) -> Iterator[Call
             biggest = max(range(len(arrays)), key=lambda k: arrays[k].size)
             for lengths in _growths(labels[biggest], arrays[biggest].shape, n):
                 left = iter(labels)
-                inputs = each(call.inputs, lambda array: grown(array, next(left), lengths, rng))  # noqa: B023
-                made = replace(call, inputs=inputs)
                 with suppress(Exception):  # a rule refuses such a shape: another call may have values inside
-                    yield held(opdef, made)
+                    inputs = each(call.inputs, lambda array: grown(array, next(left), lengths, rng))  # noqa: B023
+                    yield held(opdef, replace(call, inputs=inputs))
 
 
 def _takes_any_shape(opdef: OpDef) -> bool:
@@ -132,28 +132,31 @@ def _suitability(call: Call) -> tuple[bool, bool, bool, int]:
     return bool(call.attrs), not ordinary, max((a.ndim for a in arrays), default=0) < 2, -sum(a.size for a in arrays)
 
 
-def _growths(labels: Sequence[Label], shape: tuple[int, ...], n: int) -> Iterator[dict[Label, int]]:
+def _growths(labels: Sequence[Label], shape: tuple[int, ...], n: int) -> Iterator[dict[Key, int]]:
     """Yields new lengths by what axes go by. Those of length 1 are broadcast, and stay, as do lengths that are fixed.
 
     First rows of a usual length and as many as it takes, then each length alone, from the first axis on.
     """
     pairs = list(zip(labels, shape, strict=True))
-    free = list(dict.fromkeys(label for label, length in pairs if label is not None and length > 1))
-    if len(free) > 1 and labels[-1] in free and n >= ROW:
-        leading = next(label for label in free if label != labels[-1])
-        yield {labels[-1]: ROW, leading: _solved(pairs, leading, {labels[-1]: ROW}, n)}
-    for label in free:
-        yield {label: _solved(pairs, label, {}, n)}
+    free = list(dict.fromkeys(key_of(label) for label, length in pairs if label is not None and length > 1))
+    last = None if not labels or labels[-1] is None else key_of(labels[-1])
+    if len(free) > 1 and last in free and n >= ROW:
+        leading = next(key for key in free if key != last)
+        yield {last: ROW, leading: _solved(pairs, leading, {last: ROW}, n)}
+    for key in free:
+        yield {key: _solved(pairs, key, {}, n)}
 
 
-def _solved(pairs: Sequence[tuple[Label, int]], which: Label, others: Mapping[Label, int], n: int) -> int:
-    """Returns what a length has to become for a shape to have n elements, when others become what they do."""
-    rest = math.prod(others.get(label, length) for label, length in pairs if label != which)
-    return max(1, round((n / rest) ** (1 / [label for label, _ in pairs].count(which))))
+def _solved(pairs: Sequence[tuple[Label, int]], which: Key, others: Mapping[Key, int], n: int) -> int:
+    """Returns what a length has to become for a shape to have about n elements, when others become what they do."""
+    own = [label for label, _ in pairs if label is not None and key_of(label) == which]
+    rest = math.prod(length_at(label, length, others) for label, length in pairs if label not in own)
+    factors = math.prod(label.factor for label in own if isinstance(label, Length))
+    return max(1, *least_lengths(own).values(), round((n / (rest * factors)) ** (1 / len(own))))
 
 
 def grown(
-    array: np.ndarray, labels: Sequence[Label], lengths: Mapping[Label, int], rng: np.random.Generator
+    array: np.ndarray, labels: Sequence[Label], lengths: Mapping[Key, int], rng: np.random.Generator
 ) -> np.ndarray:
     """Returns an array with axes of other lengths; its slices are those of the original, in random order.
 
@@ -164,8 +167,9 @@ def grown(
         rng: chooses the slices.
     """
     for axis, label in enumerate(labels):
-        if label in lengths:
-            array = np.take(array, rng.integers(0, array.shape[axis], lengths[label]), axis=axis)
+        new = length_at(label, array.shape[axis], lengths)
+        if new != array.shape[axis]:
+            array = np.take(array, rng.integers(0, array.shape[axis], new), axis=axis)
     return array
 
 

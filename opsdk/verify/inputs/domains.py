@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcheck.model.constraint import Domain, read_one
-from gradcheck.model.dims import Known, mismatch
+from gradcheck.model.dims import Known, least_lengths, mismatch, names_within
 from gradcheck.model.dtypes import as_float64, is_continuous, name_number
 from opsdk.core.nested import named
 from opsdk.core.spec import TensorSpec, shape_text
@@ -55,15 +55,33 @@ def known_lengths(opdef: OpDef, attrs: Mapping[str, Any]) -> Known:
     return {name: (value, "") for name, value in every.items() if value.__class__ is int}
 
 
+def names_of(opdef: OpDef, attrs: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Returns the names in the shapes of the op's domain, without attributes, and those that stand for several axes."""
+    known, rests = known_lengths(opdef, attrs), {dims.rest for dims in opdef.shapes.values()}
+    names = dict.fromkeys(name for dims in opdef.shapes.values() for name in dims.names if name not in known)
+    return list(names), [name for name in names if name in rests]
+
+
 def lengths_named(opdef: OpDef, full: tuple[int, ...], attrs: Mapping[str, Any]) -> dict[str, int]:
     """Returns a length for each name in the shapes of the op's domain: attributes, then those of `full`, in turn.
 
-    Names beyond have lengths that neither `full` nor another name has.
+    Names beyond have lengths that neither `full` nor another name has; where `K-1` were none of a length, K gets a
+    greater one. A name that stands for several axes is given how many they are: those that the other names leave, one
+    at least; none where `full` has none.
     """
     made = {name: length for name, (length, _) in known_lengths(opdef, attrs).items()}
-    names = [name for dims in opdef.shapes.values() for name in dims.names if name not in made]
+    names, rests = names_of(opdef, attrs)
+    rank = max(1, (len(full) - len(names) + len(rests)) // len(rests)) if full and rests else 0
+    single = [one for name in names for one in (names_within(name, rank) if name in rests else [name])]
     more = (length for length in count(2) if length not in full)
-    return made | dict(zip(dict.fromkeys(names), chain(full, more), strict=False))
+    least = least_lengths(size for dims in opdef.shapes.values() for size in dims.sizes)
+    drawn = {name: from_least(n, least.get(name, 0)) for name, n in zip(single, chain(full, more), strict=False)}
+    return made | drawn | dict.fromkeys(rests, rank)
+
+
+def from_least(length: int, least: int) -> int:
+    """Returns a length, as far above the least one where it is below."""
+    return length if length >= least else length + least
 
 
 def held(opdef: OpDef, call: Call) -> Call:

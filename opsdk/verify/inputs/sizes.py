@@ -1,6 +1,7 @@
 """Sizes: an op's calls with axes of other lengths, none, one and two among them, and past what a kernel has in blocks.
 
-Axes of one length change together, as far as a sample tells that they belong together.
+Axes of one length change together, as far as a sample tells that they belong together; those of which a domain says
+`K-1` with those of `K`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from gradcheck.model.dims import Length, least_lengths
 from gradcheck.model.perturb import perturb_within
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, each, flat, is_inexact
-from opsdk.verify.inputs.domains import broken, domain_of, held, known_lengths
+from opsdk.verify.inputs.domains import broken, domain_of, from_least, held, known_lengths
 
 SMALL = (1, 0, 2)
 # Beyond blocks of any power of two up to 16, and up to 128, with a remainder.
@@ -56,9 +58,23 @@ def _rank(call: Call) -> tuple[int, int, int]:
     )
 
 
-# What tells axes apart that change together: the name that a domain gives their length, or that length itself. None is
-# for lengths that a domain fixes.
-Label: TypeAlias = "str | int | None"
+# What tells axes apart that change together: the name that a domain gives their length, or that length itself.
+Key: TypeAlias = "str | int"
+# What an axis goes by: such a length itself, or what it is of a named one. None is for lengths that a domain fixes.
+Label: TypeAlias = "Length | int | None"
+
+
+def key_of(label: Length | int) -> Key:
+    """Returns what tells the axes apart that change with one."""
+    return label.name if isinstance(label, Length) else label
+
+
+def length_at(label: Label, old: int, change: Mapping[Key, int]) -> int:
+    """Returns the new length of an axis; below 0 where there is none."""
+    if label is None or key_of(label) not in change:
+        return old
+    new = change[key_of(label)]
+    return label.at(new) if isinstance(label, Length) else new
 
 
 def labels_of(opdef: OpDef, call: Call) -> list[tuple[Label, ...]]:
@@ -74,20 +90,20 @@ def labels_of(opdef: OpDef, call: Call) -> list[tuple[Label, ...]]:
         for array in flat(value)
     ]
     named = {
-        (size, length)
+        (str(size), length): size
         for shape, axes in arrays
         for size, length in zip(axes or (), shape, strict=False)
-        if isinstance(size, str) and size not in held
+        if isinstance(size, Length) and size.name not in held
     }
-    alone: dict[int, list[str]] = {}
-    for size, length in sorted(named):
+    alone: dict[int, list[Length]] = {}
+    for (_, length), size in sorted(named.items(), key=lambda item: item[0]):
         alone.setdefault(length, []).append(size)
 
     def label(size: Label, length: int) -> Label:
         if size is None:
             names = alone.get(length, ())
             return names[0] if len(names) == 1 and length > 1 else length
-        return size if isinstance(size, str) and size not in held else None
+        return size if isinstance(size, Length) and size.name not in held and size.solved(length) is not None else None
 
     return [
         tuple(label(size, length) for size, length in zip(axes or (None,) * len(shape), shape, strict=True))
@@ -95,10 +111,9 @@ def labels_of(opdef: OpDef, call: Call) -> list[tuple[Label, ...]]:
     ]
 
 
-def lengths_of(opdef: OpDef, call: Call) -> dict[Label, int]:
+def lengths_of(opdef: OpDef, call: Call) -> dict[Key, int]:
     """Returns the lengths that may change, in order, by what axes go by; one of 1 may be there to broadcast."""
-    pairs = _pairs(labels_of(opdef, call), flat(call.inputs))
-    return dict(list({label: length for label, length in pairs if label is not None and length > 1}.items())[:_GROUPS])
+    return dict([*_longer(labels_of(opdef, call), flat(call.inputs)).items()][:_GROUPS])
 
 
 def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rng: np.random.Generator) -> list[Call]:
@@ -106,7 +121,8 @@ def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rn
     seen = {_shapes(call) for call in calls}
     found: list[Call] = []
     for base in bases(calls):
-        for change in _changes(lengths_of(opdef, base), beyond):
+        least = least_lengths(label for axes in labels_of(opdef, base) for label in axes)
+        for change in _changes(lengths_of(opdef, base), beyond, least):
             most = _PAST if max(change.values()) > LARGER[-1] else _MOST
             made = resized(opdef, base, _fitting(opdef, base, change, most), rng, most)
             if made is not None and _shapes(made) not in seen:
@@ -119,20 +135,22 @@ def _shapes(call: Call) -> Any:
     return tuple(array.shape for array in flat(call.inputs)), str(sorted(call.attrs.items(), key=str))
 
 
-def _changes(lengths: Mapping[Label, int], beyond: Sequence[int]) -> Iterator[dict[Label, int]]:
+def _changes(lengths: Mapping[Key, int], beyond: Sequence[int], least: Mapping[str, int]) -> Iterator[dict[Key, int]]:
     """Yields new lengths by what axes go by: each alone, then all of one length."""
     for new in (*SMALL, *beyond):
-        yield from ({label: new} for label, old in lengths.items() if old != new)
+        alone = {key: from_least(new, least.get(f"{key}", 0)) for key in lengths}
+        yield from ({key: length} for key, length in alone.items() if lengths[key] != length)
     if len(lengths) > 1:
-        yield from (dict.fromkeys(lengths, new) for new in (3, 1))
+        yield from ({key: from_least(new, least.get(f"{key}", 0)) for key in lengths} for new in (3, 1))
 
 
-def _fitting(opdef: OpDef, call: Call, change: dict[Label, int], most: int) -> dict[Label, int]:
+def _fitting(opdef: OpDef, call: Call, change: dict[Key, int], most: int) -> dict[Key, int]:
     """Returns new lengths; where there were too many elements, all other axes get length 1."""
     labels, arrays = labels_of(opdef, call), flat(call.inputs)
     if _count(labels, arrays, change) <= most:
         return change
-    return {label: change.get(label, 1) for label, old in _pairs(labels, arrays) if label is not None and old > 1}
+    least = least_lengths(label for axes in labels for label in axes)
+    return {key: change.get(key, from_least(1, least.get(f"{key}", 0))) for key in _longer(labels, arrays)}
 
 
 def _pairs(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray]) -> Iterator[tuple[Label, int]]:
@@ -141,13 +159,23 @@ def _pairs(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray]) ->
         yield from zip(axes, array.shape, strict=True)
 
 
-def _count(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray], change: Mapping[Label, int]) -> int:
+def _longer(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray]) -> dict[Key, int]:
+    """Returns the lengths of more than 1 that may change, by what axes go by."""
+    found: dict[Key, int] = {}
+    for label, length in _pairs(labels, arrays):
+        named = label.solved(length) if isinstance(label, Length) else length
+        if label is not None and named is not None and named > 1:
+            found[key_of(label)] = named
+    return found
+
+
+def _count(labels: Sequence[tuple[Label, ...]], arrays: Sequence[np.ndarray], change: Mapping[Key, int]) -> int:
     pairs = [zip(axes, array.shape, strict=True) for axes, array in zip(labels, arrays, strict=True)]
-    return sum(math.prod(change.get(label, old) for label, old in axes) for axes in pairs)
+    return sum(math.prod(length_at(label, old, change) for label, old in axes) for axes in pairs)
 
 
 def resized(
-    opdef: OpDef, call: Call, change: Mapping[Label, int], rng: np.random.Generator, most: int = _MOST
+    opdef: OpDef, call: Call, change: Mapping[Key, int], rng: np.random.Generator, most: int = _MOST
 ) -> Call | None:
     """Returns a call with axes of other lengths; None where its domain has none, or it had more than `most` numbers.
 
@@ -161,11 +189,11 @@ def resized(
         most: elements.
     """
     labels = labels_of(opdef, call)
-    if _count(labels, flat(call.inputs), change) > most:
+    moves = {(old, length_at(label, old, change)) for label, old in _pairs(labels, flat(call.inputs))}
+    if _count(labels, flat(call.inputs), change) > most or any(new < 0 or new > 0 == old for old, new in moves):
         return None
     left = iter(labels)
-    lengths = dict(_pairs(labels, flat(call.inputs)))
-    inputs = each(call.inputs, lambda array: _resized(array, next(left), lengths, change, rng))
+    inputs = each(call.inputs, lambda array: _resized(array, next(left), sorted(moves), change, rng))
     text = ", ".join(f"{new} for {old}" for old, new in change.items())
     made = replace(call, inputs=inputs, reason=f"lengths {text}", declared=False, extra=True)
     try:
@@ -178,31 +206,30 @@ def resized(
 def cut(opdef: OpDef, call: Call, most: int, rng: np.random.Generator) -> Call | None:
     """Returns a call whose longest axes are halved until it has no more than `most` numbers; None as `resized`."""
     labels, arrays = labels_of(opdef, call), flat(call.inputs)
-    pairs = _pairs(labels, arrays)
-    lengths: dict[Label, int] = {label: length for label, length in pairs if label is not None and length > 1}
+    lengths = _longer(labels, arrays)
     change = dict(lengths)
     while _count(labels, arrays, change) > most and max(change.values(), default=1) > 1:
         change[max(change, key=change.__getitem__)] //= 2
-    shorter = {label: new for label, new in change.items() if new != lengths[label]}
+    shorter = {key: new for key, new in change.items() if new != lengths[key]}
     return resized(opdef, call, shorter, rng, most)
 
 
 def _resized(
     array: np.ndarray,
     labels: tuple[Label, ...],
-    lengths: Mapping[Label, int],
-    change: Mapping[Label, int],
+    moves: Iterable[tuple[int, int]],
+    change: Mapping[Key, int],
     rng: np.random.Generator,
 ) -> np.ndarray:
     made = array
     for axis, (label, old) in enumerate(zip(labels, array.shape, strict=True)):
-        if label in change:
-            made = np.take(made, np.arange(change[label]) % old, axis)
+        new = length_at(label, old, change)
+        if new != old:
+            made = np.take(made, np.arange(new) % old, axis)
     if array.dtype.kind in "iu" and array.size:
         most = int(array.max())
-        for label, new in change.items():  # positions along the axis, or lengths of parts of it, stay so
-            old = lengths[label]
-            if new <= most <= old:
+        for old, new in moves:  # positions along the axis, or lengths of parts of it, stay so
+            if new != old and new <= most <= old:
                 made = np.minimum(made, max(new - (most < old), 0)).astype(array.dtype)
     if is_inexact(array) and made.size > array.size:
         made = perturb_within(made, 0.25, rng).astype(array.dtype)

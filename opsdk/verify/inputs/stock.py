@@ -17,7 +17,7 @@ from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.inputs.attributes import others
 from opsdk.verify.inputs.calls import Call, each, flat, refill
-from opsdk.verify.inputs.domains import beside, domain_of, lengths_named, ruled
+from opsdk.verify.inputs.domains import beside, domain_of, lengths_named, names_of, ruled
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
@@ -55,12 +55,20 @@ def default_calls(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     if not inputs:
         yield Call([], {}, "no inputs", declared=False)
         return
-    for shape, reason in _SIZES if opdef.shapes else SHAPES:
+    for shape, reason in (*_SIZES, *_ranks(opdef)) if opdef.shapes else SHAPES:
         if shape or not isinstance(opdef.infer, RowInfer):  # 0-d has no rows
             with suppress(NoValuesError):
                 yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
     with suppress(NoValuesError):
         yield from _further(opdef, rng)
+
+
+def _ranks(opdef: OpDef) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yields lengths with which names that stand for several axes do so for none, and for two."""
+    names, rests = names_of(opdef, {})
+    if rests:
+        yield (), f"no axes for {', '.join(rests)}"
+        yield tuple(range(2, 2 + len(names) + len(rests))), f"two axes for {', '.join(rests)}"
 
 
 def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
@@ -82,10 +90,11 @@ def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
     if not ruled(opdef):
         yield from _great(opdef, rng)
     for name, value, invented in others(opdef):
-        given = numbers_of_shape(opdef, (3, 5), rng, {name: value})
-        is_extra = invented is not None
-        for values in _with_and_without(opdef, given):
-            yield Call(values, {name: value}, f"another {name}", False, extra=is_extra, invented=invented)
+        with suppress(NoValuesError):  # a length may be of that attribute
+            given = numbers_of_shape(opdef, (3, 5), rng, {name: value})
+            is_extra = invented is not None
+            for values in _with_and_without(opdef, given):
+                yield Call(values, {name: value}, f"another {name}", False, extra=is_extra, invented=invented)
     is_list = any(decl.kind == "list" for decl in inputs)
     if isinstance(opdef.infer, type(broadcast)) and (is_list or len(inputs) > 1):
         yield Call(_beside(opdef, [(3, 5), (5,), (3, 1), ()], rng), {}, "broadcast", False)
@@ -187,9 +196,18 @@ def _values(
 def _declared(
     opdef: OpDef, position: int, shapes: Sequence[Sequence[tuple[int, ...]]], attrs: Mapping[str, Any]
 ) -> Sequence[tuple[int, ...]]:
-    """Returns the shapes of an input, or what its domain says in their place."""
+    """Returns the shapes of an input, or what its domain says in their place.
+
+    Raises:
+        NoValuesError: with these attributes there is none.
+    """
     dims = opdef.shapes.get(opdef.schema.input_names[position])
-    return shapes[position] if dims is None else [dims.shape(lengths_named(opdef, shapes[0][0], attrs))]
+    if dims is None:
+        return shapes[position]
+    shape = dims.shape(lengths_named(opdef, shapes[0][0], attrs))
+    if shape is None:
+        raise NoValuesError(f"{opdef.subject}: no values of shape {dims} with the attributes {attrs or 'as they are'}")
+    return [shape]
 
 
 def _dtype(decl: InputDecl, where: Domain) -> np.dtype[Any]:

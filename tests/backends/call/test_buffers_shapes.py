@@ -138,3 +138,74 @@ def test_a_shape_is_told_before_the_infer_rule_meets_what_is_wrong_with_it():
     with pytest.raises(ShapeError) as caught:
         op(np.ones((3, 2)), np.ones(1))
     assert str(caught.value) == WRONG
+
+
+SPLINE = "t::spline(Tensor x, Tensor w, Tensor d) -> Tensor y"
+BINS = {"x": shape("*B"), "w": shape("*B", "K"), "d": shape("*B", "K-1")}
+SPLINE_WRONG = [
+    ((3,), (4, 2), (4, 1), r"'w' expected shape \(\*B, K\) with \*B = \(3,\) as of 'x', got \(4, 2\)"),
+    ((3,), (3, 4), (3, 4), r"'d' expected shape \(\*B, K-1\) with K = 4 as of 'w', got \(3, 4\)"),
+    ((3,), (3, 0), (3, 0), r"'d' expected shape \(\*B, K-1\) with K from 1 on, but K = 0 as of 'w', got \(3, 0\)"),
+    ((2, 3), (3, 4), (2, 3, 3), r"'w' expected shape \(\*B, K\) with \*B = \(2, 3\) as of 'x', got \(3, 4\)"),
+]
+
+
+def spline():
+    op = opsdk.op(SPLINE, replace=True, domain=BINS)(lambda x, w, d: x * (w[..., 1:] * d).sum(-1))
+    op.backward(lambda x, w, d, dy: (dy * (w[..., 1:] * d).sum(-1), np.zeros_like(w), np.zeros_like(d)))
+    return op
+
+
+@pytest.mark.parametrize(("x", "w", "d", "wrong"), SPLINE_WRONG)
+def test_lengths_made_of_others_and_leading_ones_are_held_in_both_runtimes(x, w, d, wrong):
+    op = spline()
+    arrays = {name: np.ones(sizes) for name, sizes in zip("xwd", (x, w, d), strict=True)}
+    for leaf in (False, True):
+        assert op(*(np.ones(s) for s in ((3,), (3, 4), (3, 3)))).tolist() == [3, 3, 3]
+        with pytest.raises(ShapeError, match=wrong):
+            op(*(opsdk.to_tensor(a, stop_gradient=not leaf) for a in arrays.values()))
+    program = opsdk.static.Program()
+    with opsdk.static.program_guard(program), pytest.raises(ShapeError, match=wrong):
+        op(*(opsdk.static.data(name, [*array.shape], "float64") for name, array in arrays.items()))
+
+
+def test_a_run_of_a_program_is_held_to_lengths_that_are_open_in_it():
+    program = opsdk.static.Program()
+    with opsdk.static.program_guard(program):
+        x, w, d = (opsdk.static.data(name, [None] * (1 + (name != "x")), "float64") for name in "xwd")
+        with pytest.raises(ShapeError, match=r"'w' expected shape \(\*B, K\) with \*B = \(\?,\) as of 'x', got"):
+            spline()(x, x, d)
+        fetched = [spline()(x, w, d)]
+
+    def run(*given):
+        feed = {name: np.ones(sizes) for name, sizes in zip("xwd", given, strict=True)}
+        return opsdk.static.Executor().run(program, feed=feed, fetch_list=fetched)[0]
+
+    assert run((2,), (2, 4), (2, 3)).tolist() == [3, 3]
+    for *given, wrong in SPLINE_WRONG[:3]:
+        with pytest.raises(ShapeError, match=wrong):
+            run(*given)
+
+
+def test_a_length_may_be_made_of_an_attribute():
+    op = opsdk.op("t::padded(Tensor x, *, int k=2) -> Tensor y", replace=True,
+                  domain={"x": shape(..., "2*k+1")})(lambda x, k: x * 1)  # fmt: skip
+    op(np.ones((3, 5)))
+    op(np.ones(3), k=1)
+    with pytest.raises(ShapeError, match=r"input 'x' expected shape \(..., 2\*k\+1\) with k = 1, got \(5,\)"):
+        op(np.ones(5), k=1)
+    with pytest.raises(ShapeError, match=r"\(..., 2\*k\+1\) with k from 0 on, but k = -1, got \(5,\)"):
+        op(np.ones(5), k=-1)
+
+
+def test_a_length_of_which_no_whole_one_is_right_is_refused():
+    op = opsdk.op("t::pairs(Tensor x, Tensor w) -> Tensor y", replace=True,
+                  domain={"x": shape("2*K"), "w": shape("K")})(lambda x, w: x * 1)  # fmt: skip
+    op(np.ones(4), np.ones(2))
+    with pytest.raises(ShapeError) as caught:
+        op(np.ones(3), np.ones(1))
+    assert str(caught.value) == (
+        "op 't::pairs': input 'x' expected shape (2*K,) with a whole K from 0 on, got (3,); pass one of that shape"
+    )
+    with pytest.raises(ShapeError, match=r"input 'w' expected shape \(K,\) with K = 2, as 2\*K = 4 in 'x', got \(3,\)"):
+        op(np.ones(4), np.ones(3))

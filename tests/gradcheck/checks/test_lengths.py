@@ -7,6 +7,7 @@ import pytest
 
 from gradcheck import domain
 from gradcheck.checks.lengths import Group, Laws, changed, declared, follow, groups_of, partners, single_axes
+from gradcheck.model.dims import Length
 from gradcheck.model.protocol import build_subject
 
 LINE = Group(8, frozenset({(0, 0)}))
@@ -86,3 +87,25 @@ def test_axes_of_a_named_length_are_a_group_and_fixed_ones_are_in_none() -> None
     groups = groups_of(subject, inputs, shapes, 4)
     assert [group.axes for group in groups] == [{(0, 0), (1, 1), (2, 0)}, {(1, 0)}]
     assert single_axes(shapes, 4, declared(subject, shapes)) == []
+
+
+def test_what_is_made_of_a_named_length_changes_with_it_and_so_do_the_axes_of_a_name_for_several() -> None:
+    inputs = [np.ones(3), np.ones((3, 4)), np.ones((3, 5)), np.ones((5, 1))]
+    where = {"x": domain.shape("*B"), "w": domain.shape("*B", "K"), "d": domain.shape("*B", "K+1")}
+    subject = build_subject(np.add, np.add, None, inputs, ["x", "w", "d", "free"], where, (), ())
+    shapes = [array.shape for array in inputs]
+    rows, bins = groups_of(subject, inputs, shapes, 4)
+    assert rows == Group(3, frozenset({(0, 0), (1, 0), (2, 0)}))
+    form = Length("K", 1, 1)
+    assert bins == Group(4, frozenset({(1, 1), (2, 1), (3, 0)}), (((2, 1), form), ((3, 0), form)))
+    assert changed(shapes, {rows: 2, bins: 7}) == [(2,), (2, 7), (2, 8), (8, 1)]
+    assert (rows.least, bins.least, Group(4, bins.axes, (((2, 1), Length("K", 2, -5)),)).least) == (0, 0, 3)
+
+
+def test_a_length_of_one_is_no_reason_to_change_an_axis_of_which_nothing_is_told() -> None:
+    inputs = [np.ones(2), np.ones(1), np.ones((1, 5))]
+    where = {"a": domain.shape("K"), "b": domain.shape("K-1")}
+    subject = build_subject(np.add, np.add, None, inputs, ["a", "b", "c"], where, (), ())
+    shapes = [array.shape for array in inputs]
+    assert [group.axes for group in groups_of(subject, inputs, shapes, 4)] == [{(0, 0), (1, 0)}, {(2, 1)}]
+    assert [group.axes for group in single_axes(shapes, 4, declared(subject, shapes))] == [{(2, 0)}]

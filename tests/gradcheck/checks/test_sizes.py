@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcheck import check, render_text
+from gradcheck import check, domain, render_text
 from gradcheck.judge.variation import resize_inputs
 from gradcheck.model.protocol import Also, build_subject
 
@@ -357,3 +357,20 @@ def test_other_sizes_stay_in_the_domain() -> None:
     check(forward, lambda i, o, c: (c[0] / i[0],), (np.array([2.0, 0.5, 3.0]),), domain=(0.5, 3.0), vary=("sizes",))
     assert {x.size for x in seen} >= {0, 1, 2, 3, 4, 6, 7, 74}
     assert all(((x >= 0.5) & (x <= 3.0)).all() for x in seen)
+
+
+@pytest.mark.parametrize("less", [1, 3])
+def test_a_gradient_for_one_length_alone_is_found_where_another_input_has_one_less(less: int) -> None:
+    form = domain.shape("K"), domain.shape(f"K-{less}")
+
+    def apart(w: Any, d: Any) -> Any:
+        return np.sin(w[less:]) * d
+
+    def pulled(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+        (w, d), (dy,) = inputs, cotangents
+        dw = np.concatenate([np.zeros(less), np.cos(w[less:]) * d * dy])
+        return dw * (4 / len(w) if wrong else 1), np.sin(w[less:]) * dy
+
+    for wrong in (False, True):
+        report = check(apart, pulled, inputs=[X[:, 0], X[less:, 1]], domain=form)
+        assert report.verdict == ("fail" if wrong else "pass"), render_text(report)

@@ -171,3 +171,18 @@ def test_lengths_that_a_domain_names_grow_and_fixed_ones_do_not():
         return x * w[:, None, None]
 
     assert [array.shape for array in call_of(weighted, 4096).inputs] == [(1024, 2, 2), (1024,)]
+
+
+def test_what_is_made_of_a_named_length_grows_with_it():
+    shape = opsdk.domain.shape
+
+    @opsdk.op(namespace="large", domain={"x": shape("*B", "2*K"), "w": shape("*B", "K-1")})
+    def halves(x, w):
+        return x * w.sum()
+
+    @opsdk.op(namespace="large", domain={"x": shape("2*K"), "w": shape("K-1")})
+    def line(x, w):
+        return x * w.sum()
+
+    assert shapes(call_of(halves, 4096)) == [(2, 2048), (2, 1023)]
+    assert shapes(call_of(line, 4096)) == [(4096,), (2047,)]

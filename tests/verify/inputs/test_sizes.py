@@ -110,3 +110,36 @@ def test_positions_stay_inside_of_an_axis_whose_length_has_a_name(rng):
     call = Call([rng.normal(size=(5, 2)), np.array([0, 4])], {})
     op = op_of("xi", domain={"x": opsdk.domain.shape("N", 2)})
     assert resized(op, call, {"N": 3}, rng).inputs[1].tolist() == [0, 2]
+
+
+def spline(**more):
+    shape = opsdk.domain.shape
+    return op_of("abc", domain={"a": shape("*B"), "b": shape("*B", "K"), "c": shape("*B", "K-1")} | more)
+
+
+def test_what_is_made_of_a_named_length_changes_with_it(rng):
+    call = Call([rng.normal(size=3), rng.normal(size=(3, 5)), rng.normal(size=(3, 4))], {})
+    assert lengths_of(spline(), call) == {"*B[0]": 3, "K": 5}
+    assert shapes([resized(spline(), call, {"K": 2}, rng)]) == [((3,), (3, 2), (3, 1))]
+    assert shapes([resized(spline(), call, {"K": 19, "*B[0]": 7}, rng)]) == [((7,), (7, 19), (7, 18))]
+    assert resized(spline(), call, {"K": 0}, rng) is None
+    found = set(shapes(resized_calls(spline(), [call], (19,), rng)))
+    assert {((3,), (3, 1), (3, 0)), ((3,), (3, 19), (3, 18)), ((19,), (19, 5), (19, 4))} <= found
+    assert all(a == b[:-1] == c[:-1] and b[-1] - 1 == c[-1] for a, b, c in found)
+    assert shapes([cut(spline(), call, 12, rng)]) == [((3,), (3, 2), (3, 1))]
+
+
+def test_lengths_that_are_tried_begin_where_every_axis_has_one(rng):
+    least = spline(c=opsdk.domain.shape("*B", "2*K-5"))
+    call = Call([rng.normal(size=3), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))], {})
+    alone = {b[-1]: c[-1] for a, b, c in shapes(resized_calls(least, [call], (19,), rng)) if a == (3,)}
+    assert alone == {4: 3, 3: 1, 19: 33}
+
+
+def test_nothing_grows_out_of_nothing_and_what_no_domain_names_goes_with_the_length_it_has(rng):
+    op = op_of("ab", domain={"a": opsdk.domain.shape("K-2")})
+    assert resized(op, Call([np.ones(0), np.ones(4)], {}), {"K": 4}, rng) is None
+    call = Call([rng.normal(size=4), np.array([0, 3, 1, 2])], {})
+    made = resized(op, call, {"K": 4}, rng)
+    assert shapes([made]) == [((2,), (2,))]
+    assert made.inputs[1].tolist() == [0, 1]  # positions stay inside

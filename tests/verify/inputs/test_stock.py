@@ -216,3 +216,38 @@ def test_where_a_domain_says_the_shapes_of_inputs_samples_have_them_and_no_call_
     first, second = calls_of(op.opdef, None, 0)[:2]
     assert [array.shape for array in first.inputs] == [(3, 3), (3, 5)]
     assert [array.shape for array in second.inputs] == [(7, 3), (3, 4)]
+
+
+def drawn(opdef):
+    return [tuple(array.shape for array in call.inputs) for call in calls_of(opdef, None, 0)]
+
+
+def test_what_is_made_of_a_named_length_and_names_for_several_axes_are_drawn_together(define):
+    shape = opsdk.domain.shape
+    where = {"x": shape("*B"), "w": shape("*B", "K"), "d": shape("*B", "K-1")}
+    op = define(lambda x, w, d: x + w.sum(-1) + d.sum(-1), domain=where)
+    found = drawn(op.opdef)
+    assert found[:6] == [
+        ((3,), (3, 5), (3, 4)), ((7,), (7, 4), (7, 3)), ((1,), (1, 1), (1, 0)), ((0,), (0, 4), (0, 3)),
+        ((), (2,), (1,)), ((2, 3), (2, 3, 4), (2, 3, 3)),
+    ]  # fmt: skip
+    assert all(x == w[:-1] == d[:-1] and d[-1] == w[-1] - 1 for x, w, d in found)
+    assert "two axes for *B" in [call.reason for call in calls_of(op.opdef, None, 0)]
+
+
+def test_where_a_name_stands_for_all_axes_they_are_as_many_as_without_a_domain(define):
+    op = define(lambda x, y: x + y, domain={"x": opsdk.domain.shape("*B"), "y": opsdk.domain.shape("*B")})
+    found = drawn(op.opdef)
+    assert [x for x, _ in found[:6]] == [(3, 5), (7, 4), (1, 1), (0, 4), (), (2, 3)]
+    assert all(x == y for x, y in found)
+
+
+def test_lengths_are_drawn_from_the_least_on_and_an_attribute_may_leave_none(define):
+    shape = opsdk.domain.shape
+
+    def joined(w, d, *, k: int = 0):
+        return w.sum() + d.sum()
+
+    op = define(joined, domain={"w": shape("2*K"), "d": shape("K-5", "2*k")})
+    assert drawn(op.opdef)[:4] == [((16,), (3, 0)), ((14,), (2, 0)), ((12,), (1, 0)), ((10,), (0, 0))]
+    assert {call.attrs.get("k") for call in calls_of(op.opdef, None, 0)} == {None, 1}  # with -1 there is no shape
