@@ -77,6 +77,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "einsum",
+    "gather_nd",
+    "index_sample",
+    "index_select",
     "op",
     "register_op",
     "elementwise",
@@ -87,6 +91,7 @@ __all__ = [
     "find_op",
     "explain",
     "REGISTRY",
+    "scatter",
     "unregister",
     "scoped_registry",
     "Sample",

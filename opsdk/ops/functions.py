@@ -31,10 +31,12 @@ from opsdk.ops import shape as moving
 from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
+from opsdk.ops.einsum import einsum
 from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
 from opsdk.ops.elementwise import equal
 from opsdk.ops.joining import where
-from opsdk.ops.lines import along_axis, sorting
+from opsdk.ops.lines import along_axis, by_position, sorting
+from opsdk.ops.lines.by_position import gather_nd, index_sample, index_select, scatter
 from opsdk.ops.matmul import matmul
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
@@ -378,8 +380,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
 
 
 def _is_public(name: str, value: object) -> bool:
-    """Whether something is one of these functions: an op as it is, or what stands here."""
-    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") == __name__)
+    """Whether something is one of these functions: an op as it is, or what stands here or in a file for itself."""
+    places = __name__, einsum.__module__, by_position.__name__
+    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in places)
 
 
 __all__ = [name for name, value in vars().items() if _is_public(name, value)]

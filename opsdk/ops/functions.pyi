@@ -8,6 +8,11 @@ from typing import Any
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.define.op import Op
+from opsdk.ops.einsum import einsum as einsum
+from opsdk.ops.lines.by_position import gather_nd as gather_nd
+from opsdk.ops.lines.by_position import index_sample as index_sample
+from opsdk.ops.lines.by_position import index_select as index_select
+from opsdk.ops.lines.by_position import scatter as scatter
 
 relu: Op
 sigmoid: Op

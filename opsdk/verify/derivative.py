@@ -22,6 +22,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.verify import gradients, subjects
+from opsdk.verify.conceded import beyond_rounding, within_rounding
 from opsdk.verify.form import is_well_formed, leaves_its_arrays
 from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
@@ -158,7 +159,8 @@ def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
     # What was derived from a derivative follows from rules, which hold anywhere or nowhere.
     is_derived = opdef.gradient_of is not None and callable(opdef.rule)
     subject = subjects.first_order(opdef, case.call, case.kernel)
-    judge_case(case, "vjp", subject, vary=not is_short and not is_derived)
+    conceding = within_rounding(opdef, case.call, subject, dtype, session.seed) if dtype and is_short else None
+    judge_case(case, "vjp", subject, vary=not is_short and not is_derived, conceding=conceding)
 
 
 def cases_of(session: Session, call: Call) -> Iterator[Case]:
@@ -216,8 +218,13 @@ def _judge_declared(session: Session, call: Call) -> None:
         judge_case(session.reference(call), "nondifferentiable", subjects.no_gradient(opdef, call))
 
 
-def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -> None:
-    """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says."""
+def judge_case(
+    case: Case, check: str, subject: Subject, *, vary: bool = True, conceding: Subject | None = None
+) -> None:
+    """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says.
+
+    What it finds is asked of `conceding` again, where that is given.
+    """
     session, call, name, line = case.session, case.call, case.opdef.name, case.line
     with case.timed(check):
         case.did(check)
@@ -225,7 +232,8 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
             # The second order repeats the formulas of the first; other sizes come with the samples.
             is_varied = vary and check != "vjp2" and not call.extra and not session.is_quick
             moving = subjects.without_constants(case.opdef, subject)
-            report = ask(case, check, moving, vary=("values",) if is_varied else False)
+            beside = None if conceding is None else subjects.without_constants(case.opdef, conceding)
+            report = ask(case, check, moving, vary=("values",) if is_varied else False, conceding=beside)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
                 case.find(f"{check}.surrogate", f"{case.opdef.subject}, {error}", at=str(case.opdef.origin))
@@ -244,8 +252,8 @@ def judge_case(case: Case, check: str, subject: Subject, *, vary: bool = True) -
 
 
 # Any: what gradcheck is to vary, as it takes that.
-def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Report:
-    """Asks gradcheck, and records as findings of the op what it finds.
+def ask(case: Case, check: str, subject: Subject, *, vary: Any, conceding: Subject | None = None) -> gradcheck.Report:
+    """Asks gradcheck, and records as findings of the op what it finds, and finds of `conceding` too.
 
     Raises:
         UsageError: gradcheck cannot judge the subject.
@@ -264,7 +272,10 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any) -> gradcheck.Rep
     if report.coverage.accuracy:
         session.keep_error(check, report.coverage.largest_error)
     told: set[str | None] = set()
-    for finding in report.findings:
+    found = report.findings
+    if conceding is not None:
+        found = beyond_rounding(found, conceding, session.seed, session.budget)
+    for finding in found:
         if finding.check in _BY_BITS and not case.opdef.traits.deterministic:
             continue  # that it gives other bits is declared
         if finding.check == "output shape" and _is_open(case):

@@ -11,7 +11,7 @@ X = np.arange(16.0, dtype=np.float32).reshape(1, 1, 4, 4)
 
 
 def test_a_mask_is_the_place_of_each_element():
-    out, mask = F.max_pool2d(X, 3, 2, padding="SAME", return_mask=True)  # as Paddle 3.3.1 gives them
+    out, mask = F.max_pool2d(X, 3, 2, padding="SAME", return_mask=True)  # Paddle pads only without the mask
     assert out.tolist() == [[[[10, 11], [14, 15]]]]
     assert (mask.tolist(), mask.dtype) == ([[[[10, 11], [14, 15]]]], np.int32)
     out, mask = F.adaptive_max_pool2d(X, 2, return_mask=True)

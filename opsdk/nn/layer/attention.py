@@ -1,16 +1,21 @@
-"""Layers of attention."""
+"""Layers of attention, and the encoder that is made of them."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.dropout import check_probability, dropout
 from opsdk.nn.layer.cells import check_sizes
+from opsdk.nn.layer.containers import LayerList
+from opsdk.nn.layer.dropout import Dropout
 from opsdk.nn.layer.layer import Layer
 from opsdk.nn.layer.layers import Linear
+from opsdk.nn.layer.normalization import LayerNorm
 from opsdk.ops import functions as ops
+from opsdk.ops.activation import gelu
 
 
 # Any, in this file: tensors, variables or arrays, and the same out; every form that `as_param_attr` takes.
@@ -98,4 +103,90 @@ class MultiHeadAttention(Layer):
         return f"{self.embed_dim}, num_heads={self.num_heads}{dropped}"
 
 
-LAYERS = (MultiHeadAttention,)
+class TransformerEncoderLayer(Layer):
+    """Self-attention and two linear maps, each with a residual and a layer norm (Vaswani et al. 2017).
+
+    Args:
+        d_model: size of what goes in and comes out.
+        nhead: how many heads, of which `d_model` is a multiple.
+        dim_feedforward: size between the two linear maps.
+        dropout: the probability with which what either part gives is dropped.
+        activation: `relu` or `gelu`.
+        attn_dropout: that of pairs in the attention; `dropout` unless given.
+        act_dropout: that behind the activation; `dropout` unless given.
+        normalize_before: norms stand before the parts, else behind their residuals.
+        weight_attr: of all weights of linear maps.
+        bias_attr: of all their biases.
+        layer_norm_eps: added to variances.
+
+    Raises:
+        AttributeValueError: another activation, or as of `MultiHeadAttention`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int,
+        dropout: float = 0.1,
+        activation: str = "relu",
+        attn_dropout: float | None = None,
+        act_dropout: float | None = None,
+        normalize_before: bool = False,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        layer_norm_eps: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        if activation not in ("relu", "gelu"):
+            raise AttributeValueError(f"TransformerEncoderLayer: activation expected relu or gelu, got {activation!r}")
+        attrs = weight_attr, bias_attr
+        self.normalize_before = normalize_before
+        self.activation = activation
+        pairs = dropout if attn_dropout is None else attn_dropout
+        self.self_attn = MultiHeadAttention(d_model, nhead, pairs, weight_attr=weight_attr, bias_attr=bias_attr)
+        self.linear1 = Linear(d_model, dim_feedforward, *attrs)
+        self.dropout = Dropout(dropout if act_dropout is None else act_dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, *attrs)
+        self.norm1 = LayerNorm(d_model, layer_norm_eps)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+
+    def forward(self, src: Any, src_mask: Any = None) -> Any:
+        """Returns what comes of floats (batch, length, d_model), of that shape; the mask is that of the attention."""
+        if self.normalize_before:
+            src = src + self.dropout1(self.self_attn(self.norm1(src), attn_mask=src_mask))
+            return src + self.dropout2(self._feed(self.norm2(src)))
+        src = self.norm1(src + self.dropout1(self.self_attn(src, attn_mask=src_mask)))
+        return self.norm2(src + self.dropout2(self._feed(src)))
+
+    def _feed(self, x: Any) -> Any:
+        between = self.linear1(x)
+        bent = ops.relu(between) if self.activation == "relu" else gelu(between)
+        return self.linear2(self.dropout(bent))
+
+
+class TransformerEncoder(Layer):
+    """Encoder layers, one on the other: the one that is given, and copies of it, which begin with its values.
+
+    Args:
+        encoder_layer: the layer.
+        num_layers: how many, ≥ 1.
+        norm: a layer norm behind the last, or None.
+    """
+
+    def __init__(self, encoder_layer: Any, num_layers: int, norm: Any = None) -> None:
+        super().__init__()
+        check_sizes("TransformerEncoder", num_layers=num_layers)
+        self.layers = LayerList([encoder_layer, *[copy.deepcopy(encoder_layer) for _ in range(num_layers - 1)]])
+        self.norm = norm
+
+    def forward(self, src: Any, src_mask: Any = None) -> Any:
+        """Returns what comes of floats (batch, length, d_model), of that shape."""
+        for layer in self.layers:
+            src = layer(src, src_mask)
+        return src if self.norm is None else self.norm(src)
+
+
+LAYERS = MultiHeadAttention, TransformerEncoderLayer, TransformerEncoder

@@ -130,8 +130,14 @@ def where_unlike(got: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Returns numbers with the truth in the place of those that agree with it in two thirds of the largest's digits."""
     largest = np.max(np.abs(truth), initial=1.0, where=np.abs(truth) < _COUNTS)
     with np.errstate(all="ignore"):
-        is_near = np.abs(got - truth) <= resolution(got.dtype) ** (2 / 3) * np.maximum(np.abs(truth), largest)
-    return np.where(is_near & np.isfinite(truth), truth, got).astype(got.dtype)
+        return where_beyond(got, truth, resolution(got.dtype) ** (2 / 3) * np.maximum(np.abs(truth), largest))
+
+
+def where_beyond(got: np.ndarray, truth: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Returns numbers with the truth in the place of those that are as near to it as is allowed."""
+    with np.errstate(all="ignore"):
+        is_near = np.abs(got - truth) <= allowed
+        return np.where(is_near & np.isfinite(truth), truth, got).astype(got.dtype)
 
 
 def _is_at_the_edge(value: np.ndarray, narrow: np.ndarray, allowed: np.ndarray, limit: float) -> np.ndarray:

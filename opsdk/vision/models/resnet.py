@@ -25,11 +25,10 @@ class _Block(Layer):
         super().__init__()
         self.stride = stride
         self._stages = self._build(inplanes, planes, stride)
-        self.relu = ReLU()
         self.downsample = downsample
 
     def _build(self, inplanes: int, planes: int, stride: int) -> int:
-        """Makes convolutions `conv1`, `conv2`, … with a batch norm each, and returns how many there are."""
+        """Makes `relu`, and `conv1`, `conv2`, … with a batch norm each, and returns how many of these there are."""
         raise NotImplementedError(
             f"block {type(self).__name__}: expected it to define _build(inplanes, planes, stride)"
         )
@@ -62,6 +61,7 @@ class BasicBlock(_Block):
 
     def _build(self, inplanes: int, planes: int, stride: int) -> int:
         self._add(1, inplanes, planes, 3, stride)
+        self.relu = ReLU()
         self._add(2, planes, planes, 3)
         return 2
 
@@ -82,6 +82,7 @@ class BottleneckBlock(_Block):
         self._add(1, inplanes, planes, 1)
         self._add(2, planes, planes, 3, stride)
         self._add(3, planes, planes * self.expansion, 1)
+        self.relu = ReLU()
         return 3
 
 

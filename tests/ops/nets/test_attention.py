@@ -149,6 +149,26 @@ def test_its_parameters_have_paddles_names():
     ]
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_an_encoder_layer_is_its_parts(first):
+    layer = nn.TransformerEncoderLayer(4, 2, 6, normalize_before=first).eval()
+    x = opsdk.to_tensor(normal((2, 3, 4))[0])
+
+    def feed(x):
+        return layer.linear2(F.relu(layer.linear1(x)))
+
+    if first:
+        middle = x + layer.self_attn(layer.norm1(x))
+        wanted = middle + feed(layer.norm2(middle))
+    else:
+        middle = layer.norm1(x + layer.self_attn(x))
+        wanted = layer.norm2(middle + feed(middle))
+    np.testing.assert_allclose(layer(x).numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+    two = nn.TransformerEncoder(layer, 2, nn.LayerNorm(4)).eval()
+    np.testing.assert_allclose(two(x).numpy(), two.norm(layer(layer(x))).numpy(), rtol=1e-5, atol=1e-6)
+    assert (layer.train()(x).numpy() != layer(x).numpy()).any()
+
+
 A, B = normal((1, 3, 2, 4), (1, 5, 2, 4))
 OP = "op 'opsdk::scaled_dot_product_attention': "
 WRONG = {
@@ -160,6 +180,10 @@ WRONG = {
     "size of the key": (lambda: attend(A, B[..., :3], B), OP + "k expected shape (1, ?, 2, 4) to fit q (1, 3, 2, 4)"),
     "mask": (lambda: attend(A, B, B, np.ones((3, 4), bool)), "mask expected to broadcast to (B, H, n, m) (1, 2, 3, 5)"),
     "heads": (lambda: F.scaled_dot_product_attention(A, B[:, :, :0], B), "heads of the query expected a multiple of"),
+    "activation": (
+        lambda: nn.TransformerEncoderLayer(4, 2, 6, activation="x"),
+        "activation expected relu or gelu, got",
+    ),
     "p": (lambda: F.scaled_dot_product_attention(A, B, B, None, 1.5), "p expected a number in [0, 1], got 1.5"),
     "heads of a layer": (lambda: nn.MultiHeadAttention(6, 4), "embed_dim expected a multiple of num_heads, 4, got 6"),
     "size of a layer": (

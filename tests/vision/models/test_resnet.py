@@ -14,6 +14,14 @@ def test_names_and_numbers_of_parameters_are_those_of_paddle_and_torchvision():
     assert names[:5] == ["conv1.weight", "bn1.weight", "bn1.bias", "bn1._mean", "bn1._variance"]
     assert "layer2.0.downsample.0.weight" in names
     assert names[-2:] == ["fc.weight", "fc.bias"]
+    assert [name for name, _ in net.layer2[0].named_children()] == [
+        "conv1",
+        "bn1",
+        "relu",
+        "conv2",
+        "bn2",
+        "downsample",
+    ]
     trained = sum(int(np.prod(p.shape)) for p in net.parameters() if not p.stop_gradient)
     assert trained == 11_689_512 - 1000 * 513 + 4 * 513  # torchvision's, with another last layer
 
