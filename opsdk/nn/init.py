@@ -14,7 +14,7 @@ from opsdk.ops.initializer import (
     XavierUniform,
     calculate_gain,
 )
-from opsdk.ops.structured import Dirac, Eye, Orthogonal, TruncatedNormal
+from opsdk.ops.nets.structured import Dirac, Eye, Orthogonal, TruncatedNormal
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -12,7 +12,7 @@ from opsdk.ops.initializer import (
     XavierUniform,
     calculate_gain,
 )
-from opsdk.ops.structured import Bilinear, Dirac, Orthogonal, TruncatedNormal, set_global_initializer
+from opsdk.ops.nets.structured import Bilinear, Dirac, Orthogonal, TruncatedNormal, set_global_initializer
 
 __all__ = [
     "Assign",

@@ -13,7 +13,7 @@ from opsdk.core.errors import AttributeValueError, LayerNameError
 from opsdk.core.names import unique_name
 from opsdk.nn.parameter import Parameter, UnsetTensor
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
-from opsdk.ops.structured import global_initializer
+from opsdk.ops.nets.structured import global_initializer
 
 Self = TypeVar("Self", bound="LayerTree")
 Visit = Callable[[Any], Any]  # Any: a layer of whichever class
