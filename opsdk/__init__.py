@@ -4,7 +4,7 @@ This module is the public surface: every name here is part of the contract, and 
 through it. Importing it loads NumPy and nothing else that is heavy.
 """
 
-# ruff: noqa: F405 - some of the names in `__all__` come with a star
+
 from __future__ import annotations
 
 import importlib
@@ -14,12 +14,19 @@ from opsdk import autograd
 from opsdk.autograd.creation import (
     arange,
     assign,
+    empty,
+    empty_like,
+    eye,
     full,
     full_like,
+    linspace,
+    normal,
     ones,
     ones_like,
     rand,
+    randint,
     randn,
+    randperm,
     to_tensor,
     uniform,
     zeros,
@@ -60,6 +67,7 @@ from opsdk.define.schema.attr_type import Range
 from opsdk.define.vjp import vjp
 from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.expr.primitives.own import primitive
+from opsdk.ops import functions as _functions
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
@@ -77,10 +85,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "einsum",
-    "gather_nd",
-    "index_sample",
-    "index_select",
     "op",
     "register_op",
     "elementwise",
@@ -91,7 +95,6 @@ __all__ = [
     "find_op",
     "explain",
     "REGISTRY",
-    "scatter",
     "unregister",
     "scoped_registry",
     "Sample",
@@ -100,8 +103,6 @@ __all__ = [
     "infer",
     "launch",
     "TensorSpec",
-    "sum_at",
-    "sum_to",
     "Tensor",
     "to_tensor",
     "grad",
@@ -112,6 +113,13 @@ __all__ = [
     "is_grad_enabled",
     "arange",
     "assign",
+    "empty",
+    "empty_like",
+    "eye",
+    "linspace",
+    "normal",
+    "randint",
+    "randperm",
     "full",
     "full_like",
     "ones",
@@ -123,68 +131,7 @@ __all__ = [
     "zeros_like",
     "seed",
     "Generator",
-    "abs",
-    "add",
-    "angle",
-    "argmax",
-    "argsort",
-    "cast",
-    "clip",
-    "concat",
-    "conj",
-    "cos",
-    "cumsum",
-    "divide",
     "domain",
-    "equal",
-    "erf",
-    "exp",
-    "expand",
-    "expm1",
-    "flatten",
-    "gather",
-    "imag",
-    "index_add",
-    "log",
-    "log1p",
-    "log_softmax",
-    "logsumexp",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "multiply",
-    "one_hot",
-    "pad",
-    "pow",
-    "put_along_axis",
-    "real",
-    "reciprocal",
-    "relu",
-    "reshape",
-    "rsqrt",
-    "scatter_add",
-    "sigmoid",
-    "sign",
-    "sin",
-    "softmax",
-    "sort",
-    "split",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "subtract",
-    "sum",
-    "take_along_axis",
-    "tan",
-    "tanh",
-    "topk",
-    "transpose",
-    "unsqueeze",
-    "where",
     "bool_",
     "complex64",
     "complex128",
@@ -214,6 +161,7 @@ __all__ = [
     "verify",
     "gradcheck",
     "errors",
+    *vars(_functions)["__all__"],
 ]
 
 _FUNCTIONS = {

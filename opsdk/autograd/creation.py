@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.call.constant import as_constant, numbers_in
-from opsdk.backends.memory.arena import empty
+from opsdk.backends.memory import arena
 from opsdk.backends.memory.device import memory_at, memory_of, place_of
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, GraphError, ShapeError
@@ -62,7 +63,9 @@ def to_tensor(
     else:
         array = numbers_in(data, "to_tensor")  # in no default dtype on the way
     if is_host:
-        held = empty(array.shape, as_dtype(array.dtype if dtype is None else dtype))  # in this machine's byte order
+        held = arena.empty(
+            array.shape, as_dtype(array.dtype if dtype is None else dtype)
+        )  # in this machine's byte order
         array = fitted(array, held.dtype, "to_tensor", truncates=True, into=held)
     made = tensor_of(array, stop_gradient)
     if not stop_gradient:
@@ -111,14 +114,68 @@ def _here(made: Any) -> Any:
     return Tensor(made) if maker is None else maker.constant(made)
 
 
-def zeros(shape: Sequence[Any] | int, dtype: DTypeLike = "float32") -> Any:
-    """Returns a tensor of zeros."""
-    return full(shape, 0.0, dtype)
+def _asked(given: tuple[Any, ...], shape: Any, dtype: DTypeLike | None, subject: str) -> tuple[Any, Any]:
+    """Returns the shape and the dtype of a new tensor: `([4, 4], "float64")` as Paddle has it, `(4, 4)` as PyTorch.
+
+    Raises:
+        ShapeError: no shape is given, or two.
+        DTypeError: the dtype is given twice.
+    """
+    sizes = tuple(itertools.takewhile(lambda size: isinstance(size, (int, np.integer)), given))
+    rest = given[len(sizes) :]
+    if not sizes and shape is None:
+        shape, rest = (given[0], given[1:]) if given else (None, ())
+    if (shape is None) == (not sizes):
+        raise ShapeError(
+            f"{subject}: expected one shape, got {list(sizes)} and shape={shape!r}; write {subject}([2, 3])"
+        )
+    if len(rest) > 1 or (rest and dtype is not None):
+        shown = ", ".join(map(repr, given))
+        raise DTypeError(
+            f"{subject}: expected a shape and one dtype, got {shown} and dtype={dtype!r}; write dtype once"
+        )
+    kind = rest[0] if rest else dtype
+    return sizes or shape, "float32" if kind is None else kind
 
 
-def ones(shape: Sequence[Any] | int, dtype: DTypeLike = "float32") -> Any:
-    """Returns a tensor of ones."""
-    return full(shape, 1.0, dtype)
+def zeros(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor of zeros, float32 unless given: `zeros([2, 3], "float64")` and `zeros(2, 3)`."""
+    wanted, kind = _asked(sizes, shape, dtype, "zeros")
+    return full(wanted, 0.0, kind)
+
+
+def ones(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor of ones, float32 unless given: `ones([2, 3], "float64")` and `ones(2, 3)`."""
+    wanted, kind = _asked(sizes, shape, dtype, "ones")
+    return full(wanted, 1.0, kind)
+
+
+def empty(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor to be written to: zeros, so that nothing depends on what memory held."""
+    wanted, kind = _asked(sizes, shape, dtype, "empty")
+    return full(wanted, 0.0, kind)
+
+
+def empty_like(x: Any, dtype: DTypeLike | None = None) -> Any:
+    """Returns a tensor to be written to, with the shape of `x`, and its dtype unless given: zeros."""
+    return _like(x, 0.0, dtype, "empty_like")
+
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: DTypeLike = "float32") -> Any:
+    """Returns a matrix with ones on its diagonal, square unless the columns are given."""
+    rows, columns = _sizes([num_rows, num_rows if num_columns is None else num_columns], "eye")
+    return _here(np.eye(rows, columns, dtype=as_dtype(dtype, "eye")))
+
+
+def linspace(start: float, stop: float, num: int, dtype: DTypeLike = "float32") -> Any:
+    """Returns `num` evenly spaced numbers from `start` to `stop`, both included.
+
+    Raises:
+        DTypeError: the dtype does not hold the numbers.
+    """
+    low, high = (one_number(value, f"linspace, {name}").item() for name, value in (("start", start), ("stop", stop)))
+    (count,) = _sizes(num, "linspace")
+    return _here(fitted(np.linspace(low, high, count), as_dtype(dtype, "linspace"), "linspace", truncates=True))
 
 
 def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:
@@ -199,14 +256,66 @@ def uniform(
     return _here(ops.uniform_random(shape=sizes, min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
-def rand(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
-    """Returns numbers drawn uniformly from [0, 1)."""
-    return uniform(shape, dtype, 0.0, 1.0)
+def rand(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Tensor:
+    """Returns numbers drawn uniformly from [0, 1), float32 unless given: `rand([4, 4])` and `rand(4, 4)`."""
+    wanted, kind = _asked(sizes, shape, dtype, "rand")
+    return uniform(wanted, kind, 0.0, 1.0)
 
 
-def randn(shape: Sequence[int] | int, dtype: DTypeLike = "float32", seed: int = 0) -> Tensor:
-    """Returns numbers from the standard normal distribution; seed 0 draws the seed from the global one."""
-    return _here(ops.gaussian_random(shape=_sizes(shape, "randn"), seed=seed or next_seed(), dtype=as_dtype(dtype)))
+def randn(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None, seed: int = 0) -> Tensor:
+    """Returns numbers from the standard normal distribution, float32 unless given; seed 0 draws from the global one."""
+    wanted, kind = _asked(sizes, shape, dtype, "randn")
+    key = seed or next_seed()
+    return _here(ops.gaussian_random(shape=_sizes(wanted, "randn"), seed=key, dtype=as_dtype(kind, "randn")))
+
+
+def normal(
+    mean: float = 0.0,
+    std: float = 1.0,
+    shape: Sequence[int] | int = (1,),
+    dtype: DTypeLike = "float32",
+    seed: int = 0,
+) -> Tensor:
+    """Returns numbers from a normal distribution; seed 0 draws the seed from the global one.
+
+    Raises:
+        InputValueError: the dtype is no float one, or a parameter is not finite, or `std` is below 0.
+    """
+    key = seed or next_seed()
+    sizes, kind = _sizes(shape, "normal"), as_dtype(dtype, "normal")
+    return _here(ops.gaussian_random(shape=sizes, mean=mean, std=std, seed=key, dtype=kind))
+
+
+def randint(
+    low: int, high: Any = None, shape: Sequence[int] | int = (1,), dtype: DTypeLike = "int64", seed: int = 0
+) -> Tensor:
+    """Returns whole numbers drawn uniformly from [low, high): `randint(0, 5, [2, 3])`, `randint(5, (2,))`.
+
+    Args:
+        low: the least; where `high` is not given, 0 is, and this is `high`.
+        high: one more than the greatest.
+        shape: sizes.
+        dtype: of the result.
+        seed: 0 draws it from the global one.
+
+    Raises:
+        AttributeValueError: no number is in [low, high).
+        DTypeError: the dtype does not hold them.
+    """
+    if isinstance(high, (list, tuple)):
+        high, shape = None, high
+    least, end = (0, low) if high is None else (low, high)
+    if not least < end:
+        raise AttributeValueError(f"randint: expected low < high, got [{least}, {end}); no number is there")
+    drawn = np.random.default_rng(seed or next_seed()).integers(least, end, _sizes(shape, "randint"))
+    return _here(fitted(drawn, as_dtype(dtype, "randint"), "randint"))
+
+
+def randperm(n: int, dtype: DTypeLike = "int64", seed: int = 0) -> Tensor:
+    """Returns the whole numbers from 0 to n - 1 in an order that is drawn; seed 0 draws it from the global one."""
+    (count,) = _sizes(n, "randperm")
+    drawn = np.random.default_rng(seed or next_seed()).permutation(count)
+    return _here(fitted(drawn, as_dtype(dtype, "randperm"), "randperm"))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Any:

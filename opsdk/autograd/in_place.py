@@ -13,11 +13,11 @@ from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.ops import functions
+from opsdk.ops.elements.index_put import index_put_
+from opsdk.ops.elements.indexing import encode_index, getitem
+from opsdk.ops.elements.windows import copy_
 from opsdk.ops.elementwise import scale
-from opsdk.ops.index_put import index_put_
-from opsdk.ops.indexing import encode_index, getitem
 from opsdk.ops.numpy_protocol import values_of
-from opsdk.ops.windows import copy_
 
 Self = TypeVar("Self", bound="InPlaceMethods")
 CAST = "cast the tensor first"

@@ -21,7 +21,7 @@ from opsdk.backends.call.normalise import shares
 from opsdk.core.errors import InPlaceError
 from opsdk.core.modes import is_grad_enabled
 from opsdk.define.op import Op
-from opsdk.ops.windows import as_strided, as_strided_scatter
+from opsdk.ops.elements.windows import as_strided, as_strided_scatter
 
 
 class _Link(ref[Any]):

@@ -12,7 +12,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.define.op import Op
 from opsdk.ops import functions as ops
 from opsdk.ops import loss as _loss
-from opsdk.ops.elementwise import equal, not_equal
+from opsdk.ops.logical import equal, not_equal
 from opsdk.ops.nets.loss import nll_loss as _nll_loss
 
 

@@ -13,8 +13,9 @@ from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
 from opsdk.ops.complex import conj, imag, real_dtype
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.elementwise import elementwise_div, elementwise_mul, equal
+from opsdk.ops.elementwise import elementwise_div, elementwise_mul
 from opsdk.ops.joining import where
+from opsdk.ops.logical import equal
 
 # Any, in this file: arrays, tensors or Program variables, whichever runtime calls.
 

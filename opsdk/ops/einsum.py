@@ -8,7 +8,7 @@ from typing import Any
 
 from opsdk.core.errors import ArityError, AttributeValueError, ShapeError
 from opsdk.core.spec import OpenSize
-from opsdk.ops.indexing import encode_index, getitem
+from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.matmul import matmul
 from opsdk.ops.reduction import reduce_sum
 from opsdk.ops.shape import flatten, reshaped, squeeze, transpose

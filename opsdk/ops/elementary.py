@@ -16,9 +16,10 @@ from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
 from opsdk.expr.decorators import elementwise
-from opsdk.ops.complex import real_dtype
-from opsdk.ops.elementwise import check_whole, equal
+from opsdk.ops.complex import conj, real_dtype
+from opsdk.ops.elementwise import check_whole
 from opsdk.ops.joining import where
+from opsdk.ops.logical import equal
 
 # Any, in the expressions of built-in ops: a symbol, while the expression is read; None for a bound that is not given.
 FLOATING = broadcast.with_floating()  # integers give floats
@@ -37,9 +38,9 @@ class OfNumbers(like):
 
 
 # Any: a function of vmath, an infer rule, and what else the decorator takes.
-def _op(function: Any, doc: str, infer: Any = FLOATING, **options: Any) -> Op:
-    """Returns the op of a function of vmath."""
-    name = function.__name__
+def _op(function: Any, doc: str, infer: Any = FLOATING, name: str = "", **options: Any) -> Op:
+    """Returns the op of a function of vmath, which it is called after unless a name is given."""
+    name = name or function.__name__
     types = {"x": "Any", "return": "Any"}
     made = written(lambda x: function(x), name, types, module=__name__, doc=doc, origin=entry())
     return elementwise(f"opsdk::{name}(Tensor x) -> Tensor out", infer=infer, lazy=True, **options)(made)
@@ -63,6 +64,34 @@ sin = _op(vmath.sin, "Sine of x in radians; nan at ±inf, without a warning.")
 cos = _op(vmath.cos, "Cosine of x in radians; nan at ±inf, without a warning.")
 tan = _op(vmath.tan, "Tangent of x in radians; nan at ±inf, without a warning.")
 erf = _op(vmath.erf, "The error function, 2/√π ∫₀ˣ exp(-t²) dt.")
+log2 = _op(vmath.log2, "Logarithm to base 2; -inf at 0 and nan below, without a warning.", domain=_POSITIVE)
+log10 = _op(vmath.log10, "Logarithm to base 10; -inf at 0 and nan below, without a warning.", domain=_POSITIVE)
+sinh = _op(vmath.sinh, "Hyperbolic sine; ±inf beyond the range, without a warning.")
+cosh = _op(vmath.cosh, "Hyperbolic cosine; inf beyond the range, without a warning.")
+asin = _op(vmath.arcsin, "Angle in [-π/2, π/2] whose sine is x; nan beyond ±1.", domain={"x": (-1.0, 1.0)}, name="asin")
+acos = _op(vmath.arccos, "Angle in [0, π] whose cosine is x; nan beyond ±1.", domain={"x": (-1.0, 1.0)}, name="acos")
+atan = _op(vmath.arctan, "Angle in [-π/2, π/2] whose tangent is x.", name="atan")
+asinh = _op(
+    vmath.arcsinh,
+    "Inverse of the hyperbolic sine.",
+    complex_backward=lambda x, dout: dout * conj(rsqrt(square(x) + 1.0)),
+    name="asinh",
+)
+acosh = _op(
+    vmath.arccosh,
+    "Inverse of the hyperbolic cosine, ≥ 0; nan below 1, without a warning.",
+    domain={"x": (1.0, None)},
+    name="acosh",
+)
+atanh = _op(
+    vmath.arctanh,
+    "Inverse of the hyperbolic tangent; ±inf at ±1 and nan beyond, without a warning.",
+    domain={"x": (-1.0, 1.0)},
+    name="atanh",
+)
+lgamma = _op(vmath.lgamma, "log |Γ(x)|; inf at 0 and below at whole numbers, without a warning.", domain=_POSITIVE)
+digamma = _op(vmath.digamma, "The derivative of lgamma.", domain=_POSITIVE)
+erfinv = _op(vmath.erfinv, "Inverse of erf; ±inf at ±1 and nan beyond.", domain={"x": (-1.0, 1.0)})
 
 
 def _absolute(x: np.ndarray) -> np.ndarray:
@@ -103,6 +132,29 @@ def _sign(x: np.ndarray) -> np.ndarray:
 def sign(x: Any) -> Any:
     """-1, 0 or 1; its derivative is zero wherever it exists, so none is given."""
     return vmath.sign(x)
+
+
+# Any: functions of vmath and NumPy.
+def _rounding(function: Any, meaning: Any, doc: str) -> Op:
+    """Returns the op that makes whole numbers, in the dtype of x."""
+    name = function.__name__
+
+    def rounded(x: np.ndarray) -> Any:
+        if x.dtype.kind in "bc":
+            raise DTypeError(f"op 'opsdk::{name}': x expected real numbers, got {x.dtype}; cast it")
+        return x.copy() if x.dtype.kind in "iu" else meaning(x)
+
+    types = {"x": "Any", "return": "Any"}
+    doc = f"{doc}; its derivative is zero wherever it exists, so none is given."
+    made = written(lambda x: function(x), name, types, module=__name__, doc=doc, origin=entry())
+    options: dict[str, Any] = {"nondifferentiable": ("x", "out"), "reference": rounded, "lazy": True}
+    return elementwise(f"opsdk::{name}(Tensor x) -> Tensor out", infer=like(), **options)(made)
+
+
+floor = _rounding(vmath.floor, np.floor, "The greatest whole number that is at most x")
+ceil = _rounding(vmath.ceil, np.ceil, "The least whole number that is at least x")
+trunc = _rounding(vmath.trunc, np.trunc, "x without its fraction")
+round = _rounding(vmath.round, np.round, "The nearest whole number, of two the even one")
 
 
 def _clipped(x: np.ndarray, min: float | None, max: float | None) -> np.ndarray:
@@ -174,3 +226,5 @@ def _clip_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([-1.0, 0.0, 1.0]), min=-1.0, max=1.0, reason="kinks, values on the bounds")
     yield Sample(np.array(2.0), min=-1.0, max=1.0, reason="0-d")
     yield Sample(np.zeros((0, 4)), min=0.0, reason="empty")
+
+__all__ = [name for name, value in vars().items() if isinstance(value, Op) and value.opdef.schema.name == name]

@@ -1,7 +1,4 @@
-"""Binary arithmetic and comparison with broadcasting, and `scale` for arithmetic with plain numbers.
-
-Results of comparisons carry no gradient.
-"""
+"""Binary arithmetic with broadcasting, and `scale` for arithmetic with plain numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +10,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.core.spec import TensorSpec
-from opsdk.core.written import entry, written
-from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
-from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr import vmath
@@ -173,33 +167,61 @@ def _powers(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.zeros((0, 4)), np.ones((0, 4)), reason="empty")
 
 
-_BOOL = broadcast.with_dtype("bool")
+def _whole_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    _check_divisors(x, y, "floor_divide")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.floor_divide(x, y)
 
 
-def _comparison(name: str, compared: np.ufunc, doc: str) -> Op:
-    """Returns the op of a comparison."""
+def _check_divisors(x: np.ndarray, y: np.ndarray, name: str) -> None:
+    """Checks that bools are not divided, nor whole numbers by 0, which has no whole quotient.
 
-    def compare(x: np.ndarray, y: np.ndarray) -> Any:
-        # whole numbers beside floats are compared as they are; those beside one another NumPy compares so
-        if x.dtype.kind in "fc" or y.dtype.kind in "fc":
-            check_mixed("xy", (x, y), f"op 'opsdk::{name}'")
-        return compared(x, y)
-
-    types = {"x": "np.ndarray", "y": "np.ndarray", "return": "np.ndarray"}
-    made = written(compare, name, types, module=__name__, doc=doc, origin=entry())
-    schema = f"opsdk::{name}(Tensor x, Tensor y) -> Tensor out"
-    return op(schema, infer=_BOOL, nondifferentiable=("x", "y", "out"))(made)
-
-
-equal = _comparison("equal", np.equal, "x == y.")
-not_equal = _comparison("not_equal", np.not_equal, "x != y.")
-less_than = _comparison("less_than", np.less, "x < y.")
-less_equal = _comparison("less_equal", np.less_equal, "x <= y.")
-greater_than = _comparison("greater_than", np.greater, "x > y.")
-greater_equal = _comparison("greater_equal", np.greater_equal, "x >= y.")
+    Raises:
+        DTypeError: both are bools.
+        InputValueError: a whole number beside another is 0.
+    """
+    if x.dtype == y.dtype == np.bool_:
+        raise DTypeError(f"op 'opsdk::{name}': x and y expected numbers, got bool; cast one of them")
+    check_mixed("xy", (x, y), f"op 'opsdk::{name}'")
+    if x.dtype.kind in "biu" and y.dtype.kind in "biu" and x.size and not y.all():
+        raise InputValueError(f"op 'opsdk::{name}': y expected divisors other than 0 beside whole numbers, got 0")
 
 
-@op("opsdk::logical_not(Tensor x) -> Tensor out", infer=_BOOL, nondifferentiable=("x", "out"))
-def logical_not(x: np.ndarray) -> np.ndarray:
-    """True where x is zero or False."""
-    return np.logical_not(x)
+def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    _check_divisors(x, y, "remainder")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.remainder(x, y)
+
+
+@elementwise(
+    "opsdk::floor_divide(Tensor x, Tensor y) -> Tensor out",
+    infer=broadcast,
+    nondifferentiable=("x", "y", "out"),
+    reference=_whole_quotient,
+    lazy=True,
+)
+def floor_divide(x: Any, y: Any) -> Any:
+    """The greatest whole number that is at most x / y, in the dtype of both; its derivative is 0 and none is given."""
+    return vmath.floor(x / y)
+
+
+@elementwise("opsdk::remainder(Tensor x, Tensor y) -> Tensor out", infer=broadcast, reference=_remainder, lazy=True)
+def remainder(x: Any, y: Any) -> Any:
+    """x - y ⌊x / y⌋, with the sign of y as Python's %; the derivative in y is -⌊x / y⌋."""
+    return x - vmath.floor(x / y) * y
+
+
+@elementwise("opsdk::atan2(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (y, x), in [-π, π]; of (0, 0) 0."""
+    return vmath.arctan2(x, y)
+
+
+@floor_divide.samples
+@remainder.samples
+def _divisions(rng: np.random.Generator) -> Iterator[Sample]:
+    away = rng.uniform(0.5, 2.0, (3, 5)) * rng.choice((-1.0, 1.0), (3, 5))
+    yield Sample(rng.normal(size=(3, 5)) * 3, away, reason="divisors of both signs, away from 0")
+    yield Sample(rng.normal(size=(3, 5)) * 3, away[0], reason="broadcast divisor")
+    yield Sample(np.array([7, -7, 7, -7]), np.array([2, 2, -2, -2]), reason="whole numbers of all signs")
+    yield Sample(np.zeros((0, 4)), np.ones((4,)), reason="empty")

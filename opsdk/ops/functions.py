@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - the ops that are imported here are public functions as they are
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,16 +12,16 @@ import numpy as np
 from opsdk.core import sums
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
-from opsdk.core.fit import as_numbers, shown
+from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
 from opsdk.expr.exact import holds
 from opsdk.ops import (
+    composed,
     elementary,
     elementwise,
-    indexing,
     joining,
     normalization,
     positions,
@@ -31,12 +32,15 @@ from opsdk.ops import shape as moving
 from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
+from opsdk.ops.composed import *  # noqa: F403 - those that are made of several ops
 from opsdk.ops.einsum import einsum
-from opsdk.ops.elementary import abs, cos, erf, exp, expm1, log, log1p, reciprocal, rsqrt, sign, sin, sqrt, square, tan
-from opsdk.ops.elementwise import equal
+from opsdk.ops.elementary import *  # noqa: F403 - of one value each
+from opsdk.ops.elements import indexing
+from opsdk.ops.elementwise import atan2, floor_divide, remainder
 from opsdk.ops.joining import where
 from opsdk.ops.lines import along_axis, by_position, sorting
 from opsdk.ops.lines.by_position import gather_nd, index_sample, index_select, scatter
+from opsdk.ops.logical import *  # noqa: F403 - those that tell true from false
 from opsdk.ops.matmul import matmul
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
@@ -47,16 +51,7 @@ divide = elementwise.elementwise_div
 pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
-
-
-# Any: what is no list of axes reaches the attribute, which says so.
-def _as_axes(axis: Any) -> Any:
-    """Returns an axis argument as the list that reductions take."""
-    if isinstance(axis, np.ndarray):
-        axis = axis.tolist()
-    if isinstance(axis, (int, np.integer)):
-        return [axis]
-    return list(axis) if hasattr(axis, "__iter__") and not isinstance(axis, (str, bytes)) else axis
+mod = remainder
 
 
 # Any: arrays, tensors or Program variables, in whatever gives them one by one.
@@ -72,11 +67,6 @@ def _as_parts(values: Any, subject: str) -> list[Any]:
     return list(values)
 
 
-def _as_value(x: Any) -> Any:
-    """Returns what has a shape as it is, and numbers as an array."""
-    return x if hasattr(x, "shape") else as_numbers(x, "opsdk")
-
-
 def softmax(x: Any, axis: int = -1) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
     return normalization.softmax(x, axis=axis)
@@ -89,9 +79,9 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 
 def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the logarithm of the sum of exp(x) over axes, all unless given; nothing overflows. Differentiable."""
-    x = _as_value(x)
+    x = moving.as_value(x)
     ndim = len(x.shape)
-    axes = normalize_axes(_as_axes(axis), ndim, "op 'opsdk::logsumexp'")
+    axes = normalize_axes(moving.as_axes(axis), ndim, "op 'opsdk::logsumexp'")
     last = axes if len(axes) == 1 else (-1,)
     if len(axes) != 1:  # they lie last, as one
         lead = [i for i in range(ndim) if i not in axes]
@@ -121,30 +111,35 @@ def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
     """Returns the sum over axes, all unless given. Differentiable."""
     if axis is None and not keepdim:
         return reduction.reduce_sum(x)
-    return reduction.reduce_sum(x, axis=_as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_sum(x, axis=moving.as_axes(axis), keepdim=keepdim)
 
 
 def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the mean over axes, all unless given. Differentiable."""
     if axis is None and not keepdim:
         return reduction.reduce_mean(x)
-    return reduction.reduce_mean(x, axis=_as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_mean(x, axis=moving.as_axes(axis), keepdim=keepdim)
 
 
 def max(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the greatest element over axes. Differentiable; ties share the gradient."""
-    return reduction.reduce_max(x, axis=_as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_max(x, axis=moving.as_axes(axis), keepdim=keepdim)
 
 
 def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the least element over axes. Differentiable; ties share the gradient."""
-    return reduction.reduce_min(x, axis=_as_axes(axis), keepdim=keepdim)
+    return reduction.reduce_min(x, axis=moving.as_axes(axis), keepdim=keepdim)
 
 
 def cumsum(x: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
     """Returns the sums of the elements up to each along an axis, of x flattened unless given. Differentiable."""
-    x = _as_value(x) if dtype is None else cast(x, dtype)
+    x = moving.as_value(x) if dtype is None else cast(x, dtype)
     return reduction.cumsum(reshape(x, [-1]) if axis is None else x, axis=0 if axis is None else axis)
+
+
+def argmin(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
+    """Returns the position of the least element along an axis, or in x flattened; int64. Not differentiable."""
+    return reduction.argmin(x, axis=axis, keepdim=keepdim)
 
 
 def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
@@ -164,7 +159,7 @@ def reshape(x: Any, shape: Sequence[int]) -> Any:
 
 def expand(x: Any, shape: Sequence[int]) -> Any:
     """Returns x broadcast to a shape; -1 for its own size there, sizes of Variables for theirs. Differentiable."""
-    return resizing.expanded(_as_value(x), shape)
+    return resizing.expanded(moving.as_value(x), shape)
 
 
 def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Any:
@@ -181,7 +176,7 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float = 0.0) 
         ShapeError: numbers for all axes, which PyTorch and Paddle read in opposite orders; or a number below 0.
         AttributeValueError: another mode.
     """
-    x = _as_value(x)
+    x = moving.as_value(x)
     return resizing.pad(x, pad=resizing.widths_of(x, pad), mode=mode, value=value)
 
 
@@ -197,17 +192,17 @@ def split(x: Any, num_or_sections: int | Sequence[int], axis: int = 0) -> list[A
 
 def transpose(x: Any, perm: Sequence[int]) -> Any:
     """Returns x with its axes in another order. Differentiable."""
-    return moving.transpose(x, perm=_as_axes(perm))
+    return moving.transpose(x, perm=moving.as_axes(perm))
 
 
 def unsqueeze(x: Any, axis: int | Sequence[int]) -> Any:
     """Returns x with axes of size 1 put in. Differentiable."""
-    return moving.unsqueeze(x, axis=_as_axes(axis))
+    return moving.unsqueeze(x, axis=moving.as_axes(axis))
 
 
 def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Returns x without axes of size 1: all, or those of `axis`; () is all, as in Paddle. Differentiable."""
-    return moving.squeeze(x, axis=_as_axes(axis))
+    return moving.squeeze(x, axis=moving.as_axes(axis))
 
 
 def flatten(x: Any, start_axis: int = 0, stop_axis: int = -1) -> Any:
@@ -261,7 +256,7 @@ def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
     Raises:
         ShapeError: the index has another number of axes.
     """
-    x, index = _as_value(x), _as_value(index)
+    x, index = moving.as_value(x), moving.as_value(index)
     if len(index.shape) != 1:
         raise ShapeError(f"index_add: index expected one axis, got shape {tuple(index.shape)}; scatter_add takes more")
     at = normalize_axes([axis], len(x.shape), "index_add")[0]
@@ -289,7 +284,7 @@ def sum_to(x: Any, shape: Sequence[Any]) -> Any:
     first = next((size for size in wanted if isinstance(size, OpenSize)), None)
     if first is not None:
         own = tuple(first.owner.shape)
-        if len(own) != len(wanted) or not all(map(_is_same_size, wanted, own)):
+        if len(own) != len(wanted) or not builtins.all(map(_is_same_size, wanted, own)):
             raise first.unknown("a number for sum_to")
         return reduction.sum_to_like(x, first.owner)
     if owner_of(x) is None:
@@ -369,7 +364,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
     Raises:
         ShapeError: the axis has fewer than k elements.
     """
-    x = _as_value(x)
+    x = moving.as_value(x)
     at = normalize_axes([axis], len(x.shape), "topk")[0]
     have = x.shape[at]
     if k < 0 or (not isinstance(have, OpenSize) and k > have):
@@ -381,7 +376,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
 
 def _is_public(name: str, value: object) -> bool:
     """Whether something is one of these functions: an op as it is, or what stands here or in a file for itself."""
-    places = __name__, einsum.__module__, by_position.__name__
+    places = __name__, composed.__name__, einsum.__module__, by_position.__name__
     return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in places)
 
 

@@ -8,6 +8,40 @@ from typing import Any
 
 from opsdk.core.dtype import DTypeLike
 from opsdk.define.op import Op
+from opsdk.ops.composed import add_n as add_n
+from opsdk.ops.composed import all as all
+from opsdk.ops.composed import allclose as allclose
+from opsdk.ops.composed import any as any
+from opsdk.ops.composed import bmm as bmm
+from opsdk.ops.composed import broadcast_to as broadcast_to
+from opsdk.ops.composed import chunk as chunk
+from opsdk.ops.composed import cumprod as cumprod
+from opsdk.ops.composed import diag as diag
+from opsdk.ops.composed import diagonal as diagonal
+from opsdk.ops.composed import dot as dot
+from opsdk.ops.composed import equal_all as equal_all
+from opsdk.ops.composed import expand_as as expand_as
+from opsdk.ops.composed import flip as flip
+from opsdk.ops.composed import isclose as isclose
+from opsdk.ops.composed import lerp as lerp
+from opsdk.ops.composed import masked_fill as masked_fill
+from opsdk.ops.composed import mm as mm
+from opsdk.ops.composed import moveaxis as moveaxis
+from opsdk.ops.composed import mv as mv
+from opsdk.ops.composed import norm as norm
+from opsdk.ops.composed import outer as outer
+from opsdk.ops.composed import prod as prod
+from opsdk.ops.composed import repeat_interleave as repeat_interleave
+from opsdk.ops.composed import roll as roll
+from opsdk.ops.composed import std as std
+from opsdk.ops.composed import swapaxes as swapaxes
+from opsdk.ops.composed import t as t
+from opsdk.ops.composed import tile as tile
+from opsdk.ops.composed import trace as trace
+from opsdk.ops.composed import tril as tril
+from opsdk.ops.composed import triu as triu
+from opsdk.ops.composed import unbind as unbind
+from opsdk.ops.composed import var as var
 from opsdk.ops.einsum import einsum as einsum
 from opsdk.ops.lines.by_position import gather_nd as gather_nd
 from opsdk.ops.lines.by_position import index_sample as index_sample
@@ -21,22 +55,54 @@ angle: Op
 conj: Op
 imag: Op
 real: Op
-abs: Op
-cos: Op
-erf: Op
+where: Op
+equal: Op
 exp: Op
 expm1: Op
 log: Op
 log1p: Op
-reciprocal: Op
-rsqrt: Op
-sign: Op
-sin: Op
 sqrt: Op
+rsqrt: Op
 square: Op
+reciprocal: Op
+sin: Op
+cos: Op
 tan: Op
-equal: Op
-where: Op
+erf: Op
+log2: Op
+log10: Op
+sinh: Op
+cosh: Op
+asin: Op
+acos: Op
+atan: Op
+asinh: Op
+acosh: Op
+atanh: Op
+lgamma: Op
+digamma: Op
+erfinv: Op
+abs: Op
+sign: Op
+floor: Op
+ceil: Op
+trunc: Op
+round: Op
+atan2: Op
+floor_divide: Op
+remainder: Op
+not_equal: Op
+less_than: Op
+less_equal: Op
+greater_than: Op
+greater_equal: Op
+logical_and: Op
+logical_or: Op
+logical_xor: Op
+logical_not: Op
+isnan: Op
+isinf: Op
+isfinite: Op
 matmul: Op
 add: Op
 subtract: Op
@@ -45,6 +111,15 @@ divide: Op
 pow: Op
 maximum: Op
 minimum: Op
+mod: Op
+
+def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
+    """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
+
+    Raises:
+        DTypeError: a bound is a whole number that the floats of x would round; one written as a float
+    is rounded.
+    """
 
 def softmax(x: Any, axis: int = -1) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
@@ -55,14 +130,6 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the logarithm of the sum of exp(x) over axes, all unless given; nothing overflows.
     Differentiable.
-    """
-
-def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
-    """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
-
-    Raises:
-        DTypeError: a bound is a whole number that the floats of x would round; one written as a float
-    is rounded.
     """
 
 def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
@@ -79,6 +146,9 @@ def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
 
 def cumsum(x: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
     """Returns the sums of the elements up to each along an axis, of x flattened unless given. Differentiable."""
+
+def argmin(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
+    """Returns the position of the least element along an axis, or in x flattened; int64. Not differentiable."""
 
 def argmax(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
     """Returns the position of the greatest element along an axis, or in x flattened; int64. Not differentiable."""

@@ -17,7 +17,7 @@ from opsdk.define.sample import Sample
 from opsdk.expr.exact import check_mixed
 from opsdk.ops.complex import real_part
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.indexing import encode_index, getitem
+from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.shape import cast
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.

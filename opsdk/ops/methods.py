@@ -9,7 +9,8 @@ import numpy as np
 
 from opsdk.core.written import written
 from opsdk.define.op import Op
-from opsdk.ops import elementwise, functions, indexing, shape
+from opsdk.ops import functions, logical, shape
+from opsdk.ops.elements import indexing
 from opsdk.ops.elementwise import scale
 from opsdk.ops.numpy_protocol import NumpyProtocol
 
@@ -18,18 +19,22 @@ _TINY, _HELD = 1e-44, 3e38  # between these float32, in which 16-bit numbers are
 
 
 # Any: a tensor or Program variable, and the same back.
-def _method(op: Op) -> Callable[[Any], Any]:
+def _unary(op: Op) -> Callable[[Any], Any]:
     """Returns an op of one tensor as a method."""
-    made: Callable[[Any], Any] = written(
-        lambda self: op(self),
-        f"ValueMethods.{op.__name__}",
-        {"return": "Any"},
-        module=__name__,
-        doc=f"{op.opdef.doc} Differentiable.",
-        self=True,
-        origin=op.opdef.origin,
-    )
-    return made
+    return _method(op, lambda self: op(self))
+
+
+def _binary(op: Op) -> Callable[[Any, Any], Any]:
+    """Returns an op of two tensors as a method of the first."""
+    return _method(op, lambda self, y: op(self, y), "y")
+
+
+def _method(op: Op, function: Any, *others: str) -> Any:
+    is_silent = set(op.opdef.schema.input_names) <= set(op.opdef.traits.nondifferentiable)
+    doc = f"{op.opdef.doc}{'' if is_silent else ' Differentiable.'}"
+    annotations = {**dict.fromkeys(others, "Any"), "return": "Any"}
+    name = f"ValueMethods.{op.__name__}"
+    return written(function, name, annotations, module=__name__, doc=doc, self=True, origin=op.opdef.origin)
 
 
 # Any: operands, one of them a tensor or Program variable.
@@ -77,6 +82,8 @@ class ValueMethods(NumpyProtocol):
 
     __truediv__, __rtruediv__ = _operators(functions.divide)
     __pow__, __rpow__ = _operators(functions.pow)
+    __floordiv__, __rfloordiv__ = _operators(functions.floor_divide)
+    __mod__, __rmod__ = _operators(functions.remainder)
     __matmul__, __rmatmul__ = _operators(functions.matmul)
 
     def __neg__(self) -> Any:
@@ -84,16 +91,16 @@ class ValueMethods(NumpyProtocol):
 
     # -- comparison ---------------------------------------------------------------------------------------------------
 
-    __lt__ = _operators(elementwise.less_than)[0]
-    __le__ = _operators(elementwise.less_equal)[0]
-    __gt__ = _operators(elementwise.greater_than)[0]
-    __ge__ = _operators(elementwise.greater_equal)[0]
+    __lt__ = _operators(logical.less_than)[0]
+    __le__ = _operators(logical.less_equal)[0]
+    __gt__ = _operators(logical.greater_than)[0]
+    __ge__ = _operators(logical.greater_equal)[0]
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if other is None or isinstance(other, str) else elementwise.equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else logical.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if other is None or isinstance(other, str) else elementwise.not_equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else logical.not_equal(self, other)
 
     __hash__ = object.__hash__
 
@@ -130,31 +137,118 @@ class ValueMethods(NumpyProtocol):
 
     cast = astype = functions.cast
     transpose = functions.transpose
+    t = functions.t
     flatten = functions.flatten
     unsqueeze = functions.unsqueeze
     squeeze = functions.squeeze
+    broadcast_to = functions.broadcast_to
+    expand_as = functions.expand_as
+    tile = functions.tile
+    flip = functions.flip
+    roll = functions.roll
+    moveaxis = functions.moveaxis
+    swapaxes = functions.swapaxes
+    diagonal = functions.diagonal
+    trace = functions.trace
+    tril = functions.tril
+    triu = functions.triu
+    repeat_interleave = functions.repeat_interleave
+    split = functions.split
+    chunk = functions.chunk
+    unbind = functions.unbind
+    gather = functions.gather
+    take_along_axis = functions.take_along_axis
+    put_along_axis = functions.put_along_axis
+    index_add = functions.index_add
+    masked_fill = functions.masked_fill
     sum = functions.sum
     mean = functions.mean
-    max = functions.max
-    min = functions.min
+    max = amax = functions.max
+    min = amin = functions.min
+    prod = functions.prod
+    var = functions.var
+    std = functions.std
+    norm = functions.norm
+    all = functions.all
+    any = functions.any
     argmax = functions.argmax
+    argmin = functions.argmin
     cumsum = functions.cumsum
+    cumprod = functions.cumprod
     logsumexp = functions.logsumexp
     sort = functions.sort
     argsort = functions.argsort
     topk = functions.topk
-    take_along_axis = functions.take_along_axis
-    split = functions.split
-    exp = _method(functions.exp)
-    log = _method(functions.log)
-    sqrt = _method(functions.sqrt)
-    square = _method(functions.square)
-    __abs__ = abs = _method(functions.abs)
-    tanh = _method(functions.tanh)
-    conj = _method(functions.conj)
-    real = _method(functions.real)
-    imag = _method(functions.imag)
-    angle = _method(functions.angle)
+    clip = functions.clip
+    mm = functions.mm
+    bmm = functions.bmm
+    mv = functions.mv
+    dot = functions.dot
+    outer = functions.outer
+    lerp = functions.lerp
+    isclose = functions.isclose
+    allclose = functions.allclose
+    equal_all = functions.equal_all
+    add = _binary(functions.add)
+    subtract = _binary(functions.subtract)
+    multiply = _binary(functions.multiply)
+    divide = _binary(functions.divide)
+    floor_divide = _binary(functions.floor_divide)
+    remainder = mod = _binary(functions.remainder)
+    pow = _binary(functions.pow)
+    maximum = _binary(functions.maximum)
+    minimum = _binary(functions.minimum)
+    atan2 = _binary(functions.atan2)
+    equal = _binary(functions.equal)
+    not_equal = _binary(functions.not_equal)
+    less_than = _binary(functions.less_than)
+    less_equal = _binary(functions.less_equal)
+    greater_than = _binary(functions.greater_than)
+    greater_equal = _binary(functions.greater_equal)
+    logical_and = _binary(functions.logical_and)
+    logical_or = _binary(functions.logical_or)
+    logical_xor = _binary(functions.logical_xor)
+    logical_not = _unary(functions.logical_not)
+    isnan = _unary(functions.isnan)
+    isinf = _unary(functions.isinf)
+    isfinite = _unary(functions.isfinite)
+    exp = _unary(functions.exp)
+    expm1 = _unary(functions.expm1)
+    log = _unary(functions.log)
+    log1p = _unary(functions.log1p)
+    log2 = _unary(functions.log2)
+    log10 = _unary(functions.log10)
+    sqrt = _unary(functions.sqrt)
+    rsqrt = _unary(functions.rsqrt)
+    square = _unary(functions.square)
+    reciprocal = _unary(functions.reciprocal)
+    __abs__ = abs = _unary(functions.abs)
+    sign = _unary(functions.sign)
+    floor = _unary(functions.floor)
+    ceil = _unary(functions.ceil)
+    trunc = _unary(functions.trunc)
+    round = _unary(functions.round)
+    sin = _unary(functions.sin)
+    cos = _unary(functions.cos)
+    tan = _unary(functions.tan)
+    asin = _unary(functions.asin)
+    acos = _unary(functions.acos)
+    atan = _unary(functions.atan)
+    sinh = _unary(functions.sinh)
+    cosh = _unary(functions.cosh)
+    tanh = _unary(functions.tanh)
+    asinh = _unary(functions.asinh)
+    acosh = _unary(functions.acosh)
+    atanh = _unary(functions.atanh)
+    erf = _unary(functions.erf)
+    erfinv = _unary(functions.erfinv)
+    lgamma = _unary(functions.lgamma)
+    digamma = _unary(functions.digamma)
+    sigmoid = _unary(functions.sigmoid)
+    conj = _unary(functions.conj)
+    real = _unary(functions.real)
+    imag = _unary(functions.imag)
+    angle = _unary(functions.angle)
 
 
 def _is_number(value: Any, other: Any) -> bool:

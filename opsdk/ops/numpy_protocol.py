@@ -19,7 +19,7 @@ from opsdk.core.nested import flat
 from opsdk.core.origin import trimmed
 from opsdk.core.spec import OpenSize
 from opsdk.define.infer import normalize_axes
-from opsdk.ops import elementwise, functions, joining
+from opsdk.ops import functions, joining, logical
 from opsdk.ops.elementwise import scale
 
 
@@ -242,18 +242,20 @@ def _reciprocal(x: Any) -> Any:
     return functions.reciprocal(x)
 
 
+_INVERSE = ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")  # names that NumPy has had since 2.0
 # An op that is called as a ufunc of NumPy is that ufunc.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     **{ufunc: op for name, op in vars(functions).items() if isinstance(ufunc := getattr(np, name, None), np.ufunc)},
+    **{getattr(np, f"arc{name[1:]}"): getattr(functions, name) for name in _INVERSE},
     np.power: functions.pow,
     np.reciprocal: _reciprocal,
     np.negative: lambda x: scale(x, scale=-1.0),
-    np.not_equal: elementwise.not_equal,
-    np.less: elementwise.less_than,
-    np.less_equal: elementwise.less_equal,
-    np.greater: elementwise.greater_than,
-    np.greater_equal: elementwise.greater_equal,
-    np.logical_not: elementwise.logical_not,
+    np.not_equal: logical.not_equal,
+    np.less: logical.less_than,
+    np.less_equal: logical.less_equal,
+    np.greater: logical.greater_than,
+    np.greater_equal: logical.greater_equal,
+    np.logical_not: logical.logical_not,
 }
 
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -286,13 +288,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 # Their results say whether, where or how, which no gradient flows through; a tensor's values are theirs to read.
 _WITHOUT_GRADIENT: set[Callable[..., Any]] = {
-    np.isnan,
-    np.isinf,
-    np.isfinite,
     np.signbit,
-    np.logical_and,
-    np.logical_or,
-    np.logical_xor,
     np.argmax,
     np.argmin,
     np.nonzero,

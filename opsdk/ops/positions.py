@@ -14,8 +14,8 @@ from opsdk.define.decorators import op
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
-from opsdk.ops.indexing import encode_index
-from opsdk.ops.indexing import index as index_by
+from opsdk.ops.elements.indexing import encode_index
+from opsdk.ops.elements.indexing import index as index_by
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 _FIRST = encode_index(np.zeros(1, int))[0]  # of x[index]: the index as an attribute

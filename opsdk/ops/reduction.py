@@ -11,12 +11,15 @@ from opsdk.core import sums
 from opsdk.core.dtype import as_native, computed_in
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.core.written import entry, written
 from opsdk.define.decorators import op
 from opsdk.define.infer import like, normalize_axes, reduce
+from opsdk.define.op import Op
 from opsdk.define.sample import Sample
 from opsdk.ops.creation import fill_any_like
-from opsdk.ops.elementwise import elementwise_div, equal
+from opsdk.ops.elementwise import elementwise_div
 from opsdk.ops.joining import where
+from opsdk.ops.logical import equal
 from opsdk.ops.shape import cast, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
@@ -146,18 +149,27 @@ def _at_extreme(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
     return where(is_extreme, share, nothing)
 
 
-@op(
-    "opsdk::argmax(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out",
-    infer=_reduced("argmax", lambda dtype: np.dtype("int64")),
-    nondifferentiable=("x",),
-)
-def argmax(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> np.ndarray:
-    """Position of the greatest element along an axis, or in the flattened array; the first where several tie; int64."""
-    axes = normalize_axes(axis, x.ndim, "op 'opsdk::argmax'")
-    if not all(x.shape[at] for at in axes):
-        where = "" if axis is None else f" along axis {axis}"
-        raise ShapeError(f"op 'opsdk::argmax': expected at least one element{where}, got shape {x.shape}")
-    return np.asarray(np.argmax(x, axis=axis, keepdims=keepdim), dtype=np.int64, like=x)
+# Any: a function of NumPy's.
+def _place(name: str, function: Any, extreme: str) -> Op:
+    """Returns the op that tells where the extreme elements are."""
+
+    def placed(x: np.ndarray, *, axis: int | None = None, keepdim: bool = False) -> np.ndarray:
+        axes = normalize_axes(axis, x.ndim, f"op 'opsdk::{name}'")
+        if not all(x.shape[at] for at in axes):
+            where = "" if axis is None else f" along axis {axis}"
+            raise ShapeError(f"op 'opsdk::{name}': expected at least one element{where}, got shape {x.shape}")
+        return np.asarray(function(x, axis=axis, keepdims=keepdim), dtype=np.int64, like=x)
+
+    types = {"x": "np.ndarray", "axis": "int | None", "keepdim": "bool", "return": "np.ndarray"}
+    doc = f"Position of the {extreme} element along an axis, or in x flattened; the first where several tie; int64."
+    made = written(placed, name, types, module=__name__, doc=doc, origin=entry())
+    schema = f"opsdk::{name}(Tensor x, *, int? axis=None, bool keepdim=False) -> Tensor<int> out"
+    infer = _reduced(name, lambda dtype: np.dtype("int64"))
+    return op(schema, infer=infer, nondifferentiable=("x",))(made)
+
+
+argmax = _place("argmax", np.argmax, "greatest")
+argmin = _place("argmin", np.argmin, "least")
 
 
 @reduce_sum.samples
@@ -189,7 +201,8 @@ def _over_axes(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @argmax.samples
-def _argmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
+@argmin.samples
+def _places(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(3, 5)), axis=-1, reason="last axis")
     yield Sample(rng.normal(size=(3, 5)), reason="all axes")
     yield Sample(rng.normal(size=(3, 5)), keepdim=True, reason="all axes, kept")

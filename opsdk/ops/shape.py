@@ -10,7 +10,7 @@ import numpy as np
 
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InputValueError, ShapeError
-from opsdk.core.fit import misfit
+from opsdk.core.fit import as_numbers, misfit
 from opsdk.core.spec import OpenSize, TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.frontend import owner_of
@@ -20,6 +20,22 @@ from opsdk.ops.complex import real_part
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 Dims = Sequence["int | None"]
+
+
+# Any: what is no list of axes reaches the attribute, which says so.
+def as_axes(axis: Any) -> Any:
+    """Returns an axis argument as the list that ops take."""
+    if isinstance(axis, np.ndarray):
+        axis = axis.tolist()
+    if isinstance(axis, (int, np.integer)):
+        return [axis]
+    return list(axis) if hasattr(axis, "__iter__") and not isinstance(axis, (str, bytes)) else axis
+
+
+# Any: arrays, tensors or Program variables, or what NumPy makes an array of.
+def as_value(x: Any) -> Any:
+    """Returns what has a shape as it is, and numbers as an array."""
+    return x if hasattr(x, "shape") else as_numbers(x, "opsdk")
 
 
 @op("opsdk::cast(Tensor x, *, dtype dtype) -> Tensor out")

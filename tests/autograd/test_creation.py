@@ -328,3 +328,48 @@ def test_whole_numbers_that_go_into_a_floating_dtype_are_rounded_to_the_nearest(
     made = [tensor.item(), opsdk.full([1], number, "float32").item(), opsdk.to_tensor(number, dtype="float32").item()]
     tensor.set_value(np.array([number]))
     assert [*made, tensor.item()] == [near] * 4
+
+
+@pytest.mark.parametrize("create", [opsdk.zeros, opsdk.ones, opsdk.empty, opsdk.rand, opsdk.randn])
+def test_shapes_are_given_in_the_form_of_paddle_and_of_pytorch(create):
+    for made in (create([2, 3]), create(2, 3), create((2, 3)), create(shape=[2, 3]), create(np.array([2, 3]))):
+        assert (made.shape, made.dtype) == ([2, 3], np.float32)
+    for made in (create([4], "float64"), create(4, "float64"), create(4, dtype="float64")):
+        assert (made.shape, made.dtype) == ([4], np.float64)
+    assert create([]).shape == []
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "text"),
+    [
+        ((), {}, r"zeros: expected one shape, got \[\] and shape=None; write zeros\(\[2, 3\]\)"),
+        ((2,), {"shape": [2]}, r"zeros: expected one shape, got \[2\] and shape=\[2\]"),
+        (([2], "int8"), {"dtype": "int8"}, r"zeros: expected a shape and one dtype, got \[2\], .int8. and dtype="),
+    ],
+)
+def test_one_shape_and_one_dtype_are_wanted(given, options, text):
+    with pytest.raises((ShapeError, DTypeError), match=text):
+        opsdk.zeros(*given, **options)
+
+
+def test_matrices_and_ranges_are_numpys():
+    np.testing.assert_array_equal(opsdk.eye(2, 3).numpy(), np.eye(2, 3, dtype=np.float32))
+    np.testing.assert_array_equal(opsdk.eye(2, dtype="int64").numpy(), np.eye(2, dtype=np.int64))
+    np.testing.assert_array_equal(opsdk.linspace(0, 1, 5, "float64").numpy(), np.linspace(0, 1, 5))
+    assert opsdk.empty_like(np.zeros((2, 1), np.int8)).dtype == np.int8
+
+
+def test_whole_numbers_and_orders_are_drawn():
+    opsdk.seed(3)
+    drawn = opsdk.randint(2, 5, [400])
+    assert set(drawn.tolist()) == {2, 3, 4}
+    assert opsdk.randint(5, (2, 3)).shape == [2, 3]
+    assert opsdk.randint(5).shape == [1]
+    assert sorted(opsdk.randperm(50).tolist()) == list(range(50))
+    opsdk.seed(3)
+    assert opsdk.randint(2, 5, [400]).tolist() == drawn.tolist()
+    made = opsdk.normal(3.0, 0.5, [4000], "float64").numpy()
+    assert abs(made.mean() - 3) < 0.05
+    assert abs(made.std() - 0.5) < 0.05
+    with pytest.raises(AttributeValueError, match=r"randint: expected low < high, got \[5, 5\); no number is there"):
+        opsdk.randint(5, 5)

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
-from opsdk.ops import elementwise
+from opsdk.ops import elementwise, logical
 
 
 def gradients(op, x, y):
@@ -294,12 +294,12 @@ X, Y = np.array([1.0, 2.0, np.nan, 3.0]), np.array([1.0, 3.0, np.nan, 2.0])
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
-        (elementwise.equal, [True, False, False, False]),
-        (elementwise.not_equal, [False, True, True, True]),
-        (elementwise.less_than, [False, True, False, False]),
-        (elementwise.less_equal, [True, True, False, False]),
-        (elementwise.greater_than, [False, False, False, True]),
-        (elementwise.greater_equal, [True, False, False, True]),
+        (logical.equal, [True, False, False, False]),
+        (logical.not_equal, [False, True, True, True]),
+        (logical.less_than, [False, True, False, False]),
+        (logical.less_equal, [True, True, False, False]),
+        (logical.greater_than, [False, False, False, True]),
+        (logical.greater_equal, [True, False, False, True]),
     ],
 )
 def test_comparisons_are_bool_and_nan_equals_nothing(op, expected):
@@ -309,16 +309,16 @@ def test_comparisons_are_bool_and_nan_equals_nothing(op, expected):
 
 
 def test_comparisons_broadcast():
-    assert elementwise.less_than(np.zeros((3, 1)), np.ones(4)).shape == (3, 4)
+    assert logical.less_than(np.zeros((3, 1)), np.ones(4)).shape == (3, 4)
 
 
 def test_logical_not_is_true_where_there_is_zero():
-    np.testing.assert_array_equal(elementwise.logical_not(np.array([0.0, 0.5, -0.0])), [True, False, True])
+    np.testing.assert_array_equal(logical.logical_not(np.array([0.0, 0.5, -0.0])), [True, False, True])
 
 
 def test_a_comparison_carries_no_gradient():
     x = opsdk.to_tensor([1.0], stop_gradient=False)
-    assert elementwise.equal(x, x).stop_gradient
+    assert logical.equal(x, x).stop_gradient
 
 
 NAMES = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
@@ -330,9 +330,9 @@ def test_whole_numbers_that_a_comparison_with_floats_would_round_are_refused(nam
     whole, real = np.array([3, 2**53 + 1], dtype), np.array([3.0, 2.0**53])
     for left, right, side in ((whole, real, "x"), (real, whole, "y"), (whole, real.astype("float32"), "x")):
         with pytest.raises(InputValueError, match=rf"op 'opsdk::{name}': input '{side}' expected whole .* float64"):
-            getattr(elementwise, name)(left, right)
+            getattr(logical, name)(left, right)
         with pytest.raises(InputValueError, match=f"got {2**53 + 1}; cast it"):
-            getattr(elementwise, name)(opsdk.to_tensor(left), opsdk.to_tensor(right))
+            getattr(logical, name)(opsdk.to_tensor(left), opsdk.to_tensor(right))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -340,14 +340,14 @@ def test_whole_numbers_that_float64_holds_are_compared_with_floats(name):
     whole, real = np.array([3, 2**53, -(2**62)]), np.array([2.5, 2.0**53, 0.0])
     expected = {"equal": [0, 1, 0], "not_equal": [1, 0, 1], "less_than": [0, 0, 1], "less_equal": [0, 1, 1],
                 "greater_than": [1, 0, 0], "greater_equal": [1, 1, 0]}  # fmt: skip
-    assert getattr(elementwise, name)(whole, real).tolist() == [bool(value) for value in expected[name]]
+    assert getattr(logical, name)(whole, real).tolist() == [bool(value) for value in expected[name]]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("dtype", "number"), [("float32", 2**24 + 1), ("float64", 2**53 + 1)])
 def test_a_python_int_that_the_floats_beside_it_would_round_is_refused(name, dtype, number):
     with pytest.raises(DTypeError, match=f"expected a whole number that {dtype} holds, got {number}; write it as a"):
-        getattr(elementwise, name)(opsdk.to_tensor(np.zeros(2, dtype)), number)
+        getattr(logical, name)(opsdk.to_tensor(np.zeros(2, dtype)), number)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

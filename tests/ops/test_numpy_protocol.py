@@ -83,7 +83,7 @@ def test_a_numpy_function_with_an_op_is_recorded(function):
 
 
 REFUSED = {
-    "np.arctan": lambda v: np.arctan(v),
+    "np.cbrt": lambda v: np.cbrt(v),
     "np.cumprod": lambda v: np.cumprod(v),
     "np.linalg.norm": lambda v: np.linalg.norm(v),
     "np.add.reduce": lambda v: np.add.reduce(v),
@@ -106,7 +106,7 @@ def test_a_function_without_an_op_is_refused_where_a_gradient_would_be_lost(x, n
 def test_a_named_tensor_is_named_in_the_refusal(x):
     x.name = "weight"
     with pytest.raises(NotRecordedError, match=r"and tensor 'weight' of shape \(3,\) needs a gradient"):
-        np.arctan(x)
+        np.cbrt(x)
 
 
 @pytest.mark.parametrize("function", REFUSED.values(), ids=REFUSED)
@@ -244,7 +244,7 @@ def test_numpy_functions_of_a_variable_are_recorded_in_the_program(variable):
     assert np.shape(variable) == (3,)
 
 
-@pytest.mark.parametrize("function", [np.arctan, np.cumprod, np.zeros_like], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [np.cbrt, np.cumprod, np.zeros_like], ids=lambda f: f.__name__)
 def test_a_function_without_an_op_is_refused_for_a_variable(variable, function):
     with pytest.raises(
         NotRecordedError,

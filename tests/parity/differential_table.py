@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 import opsdk
 from opsdk.nn import functional
-from opsdk.ops import creation, elementwise, loss, matmul, normalization, reduction, shape
+from opsdk.ops import creation, logical, loss, matmul, normalization, reduction, shape
 from tests.parity import differential_torch as theirs
 from tests.parity.differential import Case
 
@@ -202,13 +202,13 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
             lambda x, y, reference=reference: torch.where(reference(x, y), x * x, y), [near_ties],
         )
         for ours, reference in (
-            (elementwise.equal, torch.eq), (elementwise.not_equal, torch.ne), (elementwise.less_than, torch.lt),
-            (elementwise.less_equal, torch.le), (elementwise.greater_than, torch.gt),
-            (elementwise.greater_equal, torch.ge),
+            (logical.equal, torch.eq), (logical.not_equal, torch.ne), (logical.less_than, torch.lt),
+            (logical.less_equal, torch.le), (logical.greater_than, torch.gt),
+            (logical.greater_equal, torch.ge),
         )
     },
     "logical_not": (
-        lambda x, y: opsdk.where(elementwise.logical_not(x > y), x * x, y),
+        lambda x, y: opsdk.where(logical.logical_not(x > y), x * x, y),
         lambda x, y: torch.where(torch.logical_not(x > y), x * x, y), [near_ties],
     ),
     "argmax": (

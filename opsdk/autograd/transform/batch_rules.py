@@ -7,8 +7,8 @@ from typing import Any
 
 from opsdk.define.frontend import dispatch
 from opsdk.define.opdef import OpDef
+from opsdk.ops.elements.indexing import encode_index
 from opsdk.ops.functions import expand, reshape, squeeze
-from opsdk.ops.indexing import encode_index
 
 
 class Unruled(Exception):

@@ -15,7 +15,7 @@ from opsdk.core.sums import sum_at
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
-from opsdk.ops.index_put import is_last
+from opsdk.ops.elements.index_put import is_last
 from opsdk.ops.reduction import sum_to
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.

@@ -9,9 +9,9 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.fit import as_numbers
 from opsdk.define.infer import normalize_axes
-from opsdk.ops.index_put import index_put_
-from opsdk.ops.indexing import encode_index, getitem
-from opsdk.ops.indexing import index as index_by
+from opsdk.ops.elements.index_put import index_put_
+from opsdk.ops.elements.indexing import encode_index, getitem
+from opsdk.ops.elements.indexing import index as index_by
 from opsdk.ops.joining import gather
 from opsdk.ops.lines.along_axis import scatter_add, take_along_axis
 from opsdk.ops.shape import assign, unsqueeze

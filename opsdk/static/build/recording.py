@@ -19,7 +19,7 @@ from opsdk.define.call import check_inputs, check_outputs, check_shapes, complet
 from opsdk.define.infer import Inferred
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import TensorDecl
-from opsdk.ops.indexing import getitem
+from opsdk.ops.elements.indexing import getitem
 from opsdk.static.ir.operator import FORWARD, OPTIMIZE, Operator
 from opsdk.static.ir.shared_memory import viewed
 from opsdk.static.ir.variable import Parameter, Variable

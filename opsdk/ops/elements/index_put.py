@@ -11,7 +11,7 @@ from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
-from opsdk.ops.indexing import INDICES, Code, entries_of, places_of, sample_of, taken_of
+from opsdk.ops.elements.indexing import INDICES, Code, entries_of, places_of, sample_of, taken_of
 from opsdk.ops.reduction import sum_to
 from opsdk.ops.shape import assign
 

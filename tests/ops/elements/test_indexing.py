@@ -4,7 +4,7 @@ import pytest
 import opsdk
 from opsdk import static
 from opsdk.core.errors import DTypeError, ShapeError
-from opsdk.ops import indexing
+from opsdk.ops.elements import indexing
 
 X = np.arange(24.0).reshape(2, 3, 4)
 

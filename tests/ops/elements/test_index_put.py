@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
-from tests.ops.test_indexing import ADVANCED, X
+from tests.ops.elements.test_indexing import ADVANCED, X
 
 
 @pytest.mark.parametrize("at", ADVANCED, ids=lambda at: str(at)[:40].replace("\n", " "))

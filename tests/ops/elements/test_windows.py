@@ -3,7 +3,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import DTypeError, ShapeError
-from opsdk.ops.windows import as_strided, as_strided_scatter, copy_
+from opsdk.ops.elements.windows import as_strided, as_strided_scatter, copy_
 
 X = np.arange(12.0).reshape(3, 4)
 

@@ -1,0 +1,1 @@
+"""Elements by their index: taken out, or with others put in their place."""
