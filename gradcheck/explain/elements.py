@@ -12,6 +12,7 @@ import numpy as np
 from gradcheck.explain.hypothesis import CLOSE, peak, same
 from gradcheck.model.dtypes import BoolArray, FloatArray, IntArray, resolution
 
+ZERO = "yours is zero"
 # A factor so near to one is told from one to a hundredth of the difference only.
 NEAR_ONE = 1e-3
 NEAR_ONE_SHARE = 1e-2
@@ -118,7 +119,7 @@ def describe_effect(
     if not np.isfinite(analytic).all():
         return "yours is not finite" if not np.isfinite(analytic).all(axis=0).any() else None
     if not analytic.any():
-        return "yours is zero"
+        return ZERO
     most = peak(numeric)
     if weights is not None and same(analytic, weights, most):
         return "yours equals the cotangent"

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcheck.explain.causes import Jacobians, explain
 from gradcheck.explain.depict import settle, subject_rows
-from gradcheck.explain.elements import NEAR_ONE, NEAR_ONE_SHARE, describe_effect, describe_factor, describe_place
+from gradcheck.explain.elements import NEAR_ONE, NEAR_ONE_SHARE, ZERO, describe_effect, describe_factor, describe_place
 from gradcheck.explain.hypothesis import CLOSE, fitting, peak, same
 from gradcheck.judge.outcome import Comparison, Outcome, Status
 from gradcheck.model.dtypes import BoolArray, FloatArray, fit_gradient, is_complex
@@ -29,6 +29,8 @@ _LEAST_WAYS_OF_SOME = 2000
 # Sums and means of one or two numbers differ by factors that much else gives as well. With twice as many, those of four
 # are not told.
 _LEAST_COUNT = 2
+# Of some elements of many, what one shows is not said of all: that many have to.
+_LEAST_EVERYWHERE = 2
 # Last elements are a pattern of their own where they are no more than a quarter of all, four at least: of a half, or of
 # three, their place says less than what they have in common.
 _LAST_SHARE = 4
@@ -138,6 +140,8 @@ def _constant_factor(outcome: Outcome) -> str | None:
     comparison, value = outcome.comparison, outcome.given
     analytic, numeric = comparison.analytic, comparison.numeric
     large = np.abs(numeric) > CLOSE * peak(numeric)
+    if not outcome.is_complete and np.count_nonzero(large.any(axis=0)) < _LEAST_EVERYWHERE:
+        return None
     if large.sum() < 2 or comparison.kink.any() or _far(comparison)[~large].any():
         return None
     ratios = analytic[large] / numeric[large]
@@ -148,7 +152,7 @@ def _constant_factor(outcome: Outcome) -> str | None:
     if not np.all(np.abs(ratios - ratio) <= accuracy * max(abs(ratio), 1.0)):
         return None
     if ratio == 0.0:
-        return "yours is zero everywhere; the gradient is never computed"
+        return f"{ZERO} everywhere; the gradient is never computed"
     if abs(ratio + 1.0) <= CLOSE:
         return "yours has the opposite sign everywhere"
     counts = {value.size, *value.shape}  # what a forgotten or needless mean would divide by
@@ -276,11 +280,12 @@ def _place_and_effect(outcome: Outcome) -> str | None:
     values = outcome.point.values(outcome.k)
     is_clear = outcome.is_complete or math.comb(int(wrong.sum() + right.sum()), int(wrong.sum())) >= _LEAST_WAYS_OF_SOME
     place = None
-    if is_clear or not right.any():
+    is_of_many = outcome.is_complete or int(wrong.sum()) >= _LEAST_EVERYWHERE
+    if is_clear or (is_of_many and not right.any()):
         place = describe_place(wrong.reshape(values.shape), right.reshape(values.shape), values, outcome.name)
     weights = _own_cotangent(outcome, comparison.wrong)
     analytic, numeric = comparison.analytic[:, comparison.wrong], comparison.numeric[:, comparison.wrong]
     effect = describe_effect(analytic, numeric, weights, outcome.given.dtype)
-    if effect is not None:
+    if effect is not None and (is_of_many or effect != ZERO):
         return f"wrong {place}; there {effect}" if place else f"in all wrong elements {effect}"
     return None if place in (None, "everywhere") else f"wrong {place}"

@@ -151,6 +151,10 @@ class NotRecordedError(OpsdkError, TypeError, code="OP217"):
     """A NumPy function without an op was called on a value that a graph follows."""
 
 
+class LayerNameError(NameClashError, AttributeValueError, KeyError, code="OP237"):
+    """A layer cannot register something under a name: it is no name, or it is taken."""
+
+
 class PyLayerError(OpsdkError, ValueError, TypeError, code="OP218"):
     """A PyLayer took, or returned, something else than its forward and backward may."""
 

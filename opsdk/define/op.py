@@ -203,12 +203,16 @@ class Op(Handle):
     ) -> None:
         """Takes back what `kernel` registered with the same place, language and dtypes; calls use the others.
 
+        Without a dtype that is the kernel of every dtype, or, where there is none, those of single dtypes, all of them.
+
         Raises:
             KernelNotFoundError: there is no such kernel, or it is the one that came with the definition.
         """
         rows = [row for row in self.opdef.kernels if row is not self.opdef.kernels.reference()]
         held = {row.slot: row for row in rows}
         slots = [(key, language) for key in _keys(place, dtype)]
+        if dtype is None and slots[0] not in held:
+            slots = [slot for slot in held if (slot[0].place, slot[1]) == (place, language)] or slots
         for slot in slots:
             if slot not in held:
                 raise KernelNotFoundError(

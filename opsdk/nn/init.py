@@ -14,6 +14,7 @@ from opsdk.ops.initializer import (
     XavierUniform,
     calculate_gain,
 )
+from opsdk.ops.nets.structured import Dirac, Eye, Orthogonal, TruncatedNormal
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -68,6 +69,26 @@ def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlin
     return _filled(tensor, KaimingNormal(negative_slope=a, nonlinearity=nonlinearity, mode=mode))
 
 
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Fills a tensor with normal values that lie in [a, b], which are numbers, not deviations."""
+    return _filled(tensor, TruncatedNormal(mean, std, (a - mean) / std, (b - mean) / std))
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Fills a tensor with orthonormal rows, or columns where there are fewer, times `gain`."""
+    return _filled(tensor, Orthogonal(gain))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fills the kernel of a convolution so that it passes its first channels on."""
+    return _filled(tensor, Dirac(groups))
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fills a matrix with ones on the diagonal."""
+    return _filled(tensor, Eye())
+
+
 def _filled(tensor: Tensor, initializer: Initializer) -> Tensor:
     initializer(tensor)
     return tensor
@@ -86,6 +107,8 @@ __all__ = [
     "calculate_gain",
     "constant",
     "constant_",
+    "dirac_",
+    "eye_",
     "kaiming_normal",
     "kaiming_normal_",
     "kaiming_uniform",
@@ -93,6 +116,8 @@ __all__ = [
     "normal",
     "normal_",
     "ones_",
+    "orthogonal_",
+    "trunc_normal_",
     "uniform",
     "uniform_",
     "xavier_normal",

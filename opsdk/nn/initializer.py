@@ -12,16 +12,22 @@ from opsdk.ops.initializer import (
     XavierUniform,
     calculate_gain,
 )
+from opsdk.ops.nets.structured import Bilinear, Dirac, Orthogonal, TruncatedNormal, set_global_initializer
 
 __all__ = [
     "Assign",
+    "Bilinear",
     "Constant",
+    "Dirac",
     "Initializer",
     "KaimingNormal",
     "KaimingUniform",
     "Normal",
+    "Orthogonal",
+    "TruncatedNormal",
     "Uniform",
     "XavierNormal",
     "XavierUniform",
     "calculate_gain",
+    "set_global_initializer",
 ]

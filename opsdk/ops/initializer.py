@@ -77,8 +77,8 @@ class Normal(Initializer):
     """
 
     def __init__(self, mean: float = 0.0, std: float = 1.0) -> None:
-        self.mean = _real(mean, "initializer Normal: mean")
-        self.std = _real(std, "initializer Normal: std")
+        self.mean = real(mean, "initializer Normal: mean")
+        self.std = real(std, "initializer Normal: std")
         if self.std < 0:
             raise AttributeValueError(f"initializer Normal: std expected ≥ 0, got {std}")
 
@@ -91,8 +91,8 @@ class Uniform(Initializer):
     """Values spread evenly over [low, high)."""
 
     def __init__(self, low: float = -1.0, high: float = 1.0) -> None:
-        self.low = _real(low, "initializer Uniform: low")
-        self.high = _real(high, "initializer Uniform: high")
+        self.low = real(low, "initializer Uniform: low")
+        self.high = real(high, "initializer Uniform: high")
         if self.low > self.high:
             raise AttributeValueError(f"initializer Uniform: low expected ≤ high, got [{low}, {high})")
 
@@ -134,7 +134,7 @@ class _Xavier(_Scaled):
     def __init__(self, fan_in: int | None = None, fan_out: int | None = None, gain: float = 1.0) -> None:
         self.fan_in = _fan(fan_in, "initializer Xavier: fan_in")
         self.fan_out = _fan(fan_out, "initializer Xavier: fan_out")
-        self.gain = _real(gain, "initializer Xavier: gain")
+        self.gain = real(gain, "initializer Xavier: gain")
 
     def _std(self, fan_in: int, fan_out: int) -> float:
         return self.gain * math.sqrt(2.0 / max(fan_in + fan_out, 1))
@@ -162,7 +162,7 @@ class _Kaiming(_Scaled):
                 f"initializer {type(self).__name__}: mode expected fan_in or fan_out, got {mode!r}"
             )
         self.fan_in = _fan(fan_in, "initializer Kaiming: fan_in")
-        self.negative_slope = _real(negative_slope, "initializer Kaiming: negative_slope")
+        self.negative_slope = real(negative_slope, "initializer Kaiming: negative_slope")
         self.nonlinearity = nonlinearity
         self.mode = mode
         self._gain = calculate_gain(nonlinearity, negative_slope)
@@ -226,7 +226,7 @@ class Assign(Initializer):
         return f"Assign(shape={self.value.shape})"
 
 
-def _real(value: Any, subject: str) -> float:
+def real(value: Any, subject: str) -> float:
     """Returns a number as a float.
 
     Raises:
@@ -244,7 +244,7 @@ def _fan(value: Any, subject: str) -> Any:
     Raises:
         AttributeValueError: it is no number above 0.
     """
-    if value is not None and not 0 < _real(value, subject) < math.inf:
+    if value is not None and not 0 < real(value, subject) < math.inf:
         raise AttributeValueError(f"{subject} expected a number above 0 or None, got {value!r}")
     return value
 

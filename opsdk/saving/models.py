@@ -9,10 +9,12 @@ from typing import Any
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, SavedFileError
 from opsdk.core.suggest import alternatives
-from opsdk.nn.layer.layer import HOOKS, Layer
+from opsdk.nn.layer.hooks import HOOKS
+from opsdk.nn.layer.layer import Layer
 from opsdk.nn.parameter import Parameter
 
 # Any, in this file: attributes of every type.
+_OWN = (*HOOKS, "_hooked")  # attributes that stay behind
 _STORES = {"_parameters": Parameter, "_sub_layers": Layer, "_buffers": Tensor}
 
 
@@ -84,7 +86,7 @@ def attributes_of(value: Any) -> dict[str, dict[str, Any]]:
         return {"fields": value._asdict()}  # type: ignore[attr-defined]
     if is_record(value) and not isinstance(value, Layer):
         return {"fields": {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}}
-    own = {name: held for name, held in vars(value).items() if name not in HOOKS}
+    own = {name: held for name, held in vars(value).items() if name not in _OWN}
     return {**{store: own.pop(store) for store in _STORES}, "attributes": own}
 
 
@@ -105,4 +107,5 @@ def fill(made: Any, parts: dict[str, dict[str, Any]]) -> None:
             if value is not None and not isinstance(value, kind):
                 raise ValueError(f"{type(made).__name__}.{name} is no {kind.__name__}")
         vars(made)[store].update(parts[store])
-    vars(made).update({name: held for name, held in parts["attributes"].items() if name not in (*_STORES, *HOOKS)})
+    kept = {name: held for name, held in parts["attributes"].items() if name not in (*_STORES, *_OWN)}
+    vars(made).update(kept)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 
+from gradcheck.explain.elements import ZERO
 from gradcheck.explain.wording import CAUSES
 from opsdk.define.expectation import Expectation
 from opsdk.define.kernel.kernel import KernelId
@@ -94,6 +95,41 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(replace(f, also=f"the same {' and '.join(also[f.id])}") if f.id in also else f for f in kept)
 
 
+def acquit(sessions: Sequence[Session]) -> None:
+    """Takes away what kernels of gradients are found with, that are right, beside references that are wrong.
+
+    What differs from the reference of a backward has the derivative, where that has not, and is told with the finding
+    of the reference. All sessions are settled.
+    """
+    for session, gradients in pairwise(sessions):
+        wrong = {f.input: f for f in session.settled if kind_of(f.check) == "vjp" and is_reference(f.row)}
+        samples = set(map(str, gradients.calls))
+        innocent = [
+            (finding, wrong[name])
+            for finding, name in _with_inputs(session, gradients)
+            if name in wrong and finding.sample in samples and _has_the_derivative(session, finding)
+        ]
+        for finding, cause in innocent:
+            gradients.settled.remove(finding)
+            where, known = session.settled.index(wrong[cause.input]), wrong[cause.input]
+            kernel = f"the {_kernel_of(finding).language} kernel of {gradients.opdef.subject}"
+            told = f"{known.also}; {kernel} too" if known.also else f"not in {kernel}, which agrees with the derivative"
+            wrong[cause.input] = session.settled[where] = replace(known, also=told)
+        left = set(map(_kernel_of, gradients.settled))
+        acquitted = {_kernel_of(finding) for finding, _ in innocent} - left
+        gradients.table = [
+            replace(row, verdict="pass") if KernelId.parse(row.row).at_any_dtype in acquitted else row
+            for row in gradients.table
+        ]
+
+
+def _has_the_derivative(session: Session, finding: Finding) -> bool:
+    """Whether a kernel of a gradient op that differs from the reference was judged beside the derivative, and right."""
+    line = session.lines.get(finding.row)
+    is_judged = line is not None and "vjp" in line.checks and "vjp" not in line.wrong
+    return is_judged and kind_of(finding.check) == "value" and not _is_unwritten(finding)
+
+
 def in_order_of_all(sessions: Sequence[Session]) -> tuple[Finding, ...]:
     """Returns what is left of the findings of an op and its gradient ops, one after the other, in one order.
 
@@ -126,8 +162,7 @@ def _beside_wrong(session: Session, gradients: Session) -> Iterator[tuple[str, s
         if kind == "layout" and KernelId.parse(finding.row).at_any_dtype in own:
             yield finding.id, f"contiguous inputs give a wrong gradient of {name!r} too; mend that first"
         elif kind == "value" and name in wrong:
-            line = session.lines.get(finding.row)
-            is_right = line is not None and "vjp" in line.checks and "vjp" not in line.wrong
+            is_right = _has_the_derivative(session, finding)
             told = "this kernel agrees with the derivative" if is_right else "mend that first"
             yield finding.id, f"the reference is wrong itself, in the gradient of {name!r}; {told}"
 
@@ -180,7 +215,9 @@ def _of_derivative(session: Session, gradients: Session) -> Iterator[tuple[str, 
     }
     for finding, name in _with_inputs(session, gradients):
         if kind_of(finding.check) == "value":
-            yield finding.id, patterns.get((KernelId.parse(finding.row).at_any_dtype, name))
+            pattern = patterns.get((_kernel_of(finding), name))
+            is_other = pattern is not None and ZERO in pattern and bool(finding.analytic)  # another element's
+            yield finding.id, None if is_other else pattern
 
 
 def _with_inputs(session: Session, gradients: Session, *also: str) -> Iterator[tuple[Finding, str]]:

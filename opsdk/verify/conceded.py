@@ -3,7 +3,8 @@
 Such a kernel is given inputs and outputs of its dtype, and its gradient is held to the derivative of the forward in
 float64. Where terms cancel, as in a saturated softmax, most of that distance is the rounding of the outputs that were
 saved, which no accumulator of more digits brings back, and the rest that of a sum. How much it is at each element, the
-reference tells: what it loses in the short dtype, of the forward and the gradient together.
+reference tells: what it loses in the short dtype, forward and gradient, and what it does where the forward alone is so
+short; a sum in few digits may by chance take back what the outputs lost.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from opsdk.verify.gradients import Arrays, by_array, by_rule, judged, launch_ref
 from opsdk.verify.inputs.calls import Call, each, flat, is_float, refill
 from opsdk.verify.inputs.domains import held
 from opsdk.verify.kernels.agreement import where_beyond
+from opsdk.verify.kernels.launch import Outputs
 from opsdk.verify.kernels.rounding import Rounding
 from opsdk.verify.subjects import Subject
 
@@ -42,16 +44,22 @@ def within_rounding(opdef: OpDef, call: Call, subject: Subject, dtype: np.dtype[
 
     def vjp(inputs: Arrays, outputs: Arrays, cotangents: Arrays) -> tuple[Any, ...]:
         made = subject.vjp(inputs, outputs, cotangents)
-        long = replace(call, inputs=refill(call.inputs, inputs)).cast(_LONG)
-        run = partial(_reference, opdef, cotangents=cotangents)
+        long = replace(call, inputs=refill(call.inputs, inputs), remade=None).cast(_LONG)
+        whole, saved = (partial(_reference, opdef, cotangents=cotangents, is_widened=flag) for flag in (False, True))
         try:
-            truth = run(long)
+            truth = whole(long)
         except Exception:  # written for one dtype only
             return made
-        steady = opdef.constant_inputs()
-        rounding = Rounding(run, long, resolution(dtype), seed, steady, truth, partial(held, opdef))
-        lost = [loss for loss in rounding.lost if loss is not None]
-        if [array.shape for array in truth] != [loss.shape for loss in lost]:
+        steady, holding = opdef.constant_inputs(), partial(held, opdef)
+        lost = [np.zeros(array.shape) for array in truth]
+        for run in (whole, saved):
+            losses = Rounding(run, long, resolution(dtype), seed, steady, truth, holding).lost
+            lost = [
+                np.maximum(one, loss)
+                for one, loss in zip(lost, losses, strict=False)
+                if loss is not None and loss.shape == one.shape
+            ]
+        if len(lost) != len(truth):
             return made  # the reference does not run in that dtype, or has other shapes beside these values
         known = iter(zip(truth, lost, strict=True))
         pairs = zip(flat(long.inputs), made, strict=True)
@@ -79,9 +87,16 @@ def beyond_rounding(
     return tuple(finding for finding in found if finding is not None)
 
 
-def _reference(opdef: OpDef, call: Call, cotangents: Arrays) -> list[Any]:
-    """Returns the gradients of the floating inputs as the reference gives them in the dtype of a call, flat."""
+def _reference(opdef: OpDef, call: Call, cotangents: Arrays, *, is_widened: bool) -> list[Any]:
+    """Returns the gradients of the floating inputs as the reference gives them in the dtype of a call, flat.
+
+    Where `is_widened` is true it gives them in float64, of what the forward gave in that dtype.
+    """
     made = launch_reference(opdef, call)
+    if is_widened:
+        kept = made.residuals
+        call, made = call.cast(_LONG), Outputs(call.cast_values(made, _LONG))
+        made.residuals = call.cast_values(kept, _LONG)
     entering = placed(each(made, np.zeros_like), judged(opdef), cotangents)
     assert call.float_dtype is not None
     kernel = rule_of(opdef).op.opdef.kernels.reference()

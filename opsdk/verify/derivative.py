@@ -236,7 +236,7 @@ def judge_case(
             report = ask(case, check, moving, vary=("values",) if is_varied else False, conceding=beside)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
-                case.find(f"{check}.surrogate", f"{case.opdef.subject}, {error}", at=str(case.opdef.origin))
+                _find_surrogate(case, check, error)
             else:
                 session.skipped[f"{name}, gradient at {call}: {error}"] = None
             return
@@ -249,6 +249,14 @@ def judge_case(
         reasons = "; ".join(f"{counted(count, 'element')}, {reason}" for reason, count in report.coverage.inconclusive)
         unsure = session.skipped if call.extra else session.inconclusive
         unsure[f"{name}, {check} at {call}: {reasons or 'nothing could be judged'}"] = None
+
+
+def _find_surrogate(case: Case, check: str, error: Exception) -> None:
+    """Finds that a surrogate is none of its op; of one with residuals also what it is to return."""
+    schema = case.opdef.schema
+    all_of_it = ", ".join([*schema.output_names, *[f"residual {decl.name}" for decl in schema.residuals]])
+    told = {"help": f"a surrogate returns what the op does, residuals too: ({all_of_it})"} if schema.residuals else {}
+    case.find(f"{check}.surrogate", f"{case.opdef.subject}, {error}", at=str(case.opdef.origin), **told)
 
 
 # Any: what gradcheck is to vary, as it takes that.

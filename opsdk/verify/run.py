@@ -18,7 +18,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.expr.primitives.own import primitive_of
 from opsdk.verify.blame import put_down, without
-from opsdk.verify.checks import in_order_of_all, settle
+from opsdk.verify.checks import acquit, in_order_of_all, settle
 from opsdk.verify.complex_gradient import check_complex
 from opsdk.verify.derivative import check_gradient
 from opsdk.verify.drawn import check_drawn
@@ -167,6 +167,7 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
         session.tell_doubts()
         session.tell_errors()
         settle(session, is_whole=not (session.rows or is_quick) and given is None)
+    acquit(sessions)
 
 
 def _examine_rest(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:

@@ -177,6 +177,20 @@ def test_one_kernel_serves_the_dtypes_that_it_names_and_no_other(half):
     assert half(np.ones(1, "float32"))[0] == 0.5
 
 
+def test_kernels_of_several_dtypes_are_taken_back_at_once(half):
+    def kernel(x):
+        return 7 * x
+
+    half.kernel("cpu", kernel, language="numba", dtype=("float32", "float64"))
+    half.kernel("cpu", kernel, language="numba")
+    half.unregister_kernel("cpu", language="numba")  # that of every dtype
+    assert [str(each.key) for each in half.opdef.kernels] == ["(cpu, *)", "(cpu, float32)", "(cpu, float64)"]
+    half.unregister_kernel("cpu", language="numba")
+    assert list(half.opdef.kernels) == [half.opdef.kernels.reference()]
+    with pytest.raises(KernelNotFoundError, match=r"expected a kernel to take back, got numba \(cpu, \*\)"):
+        half.unregister_kernel("cpu", language="numba")
+
+
 def test_a_text_serves_several_dtypes_too(half):
     half.kernel(
         "cpu",

@@ -85,9 +85,8 @@ def test_b05_positional_layers_run_in_the_order_given():
 
 
 def test_b06_from_a_list():
-    if hasattr(nn, "ConvTranspose2d"):
-        layers = [nn.ConvTranspose2d(3, 2, 2), nn.InstanceNorm2d(2)]
-        assert nn.Sequential(*layers)(opsdk.ones([1, 3, 4, 4])).shape == [1, 2, 5, 5]
+    layers = [nn.ConvTranspose2d(3, 2, 2), nn.InstanceNorm2d(2)]
+    assert nn.Sequential(*layers)(opsdk.ones([1, 3, 4, 4])).shape == [1, 2, 5, 5]
     assert len(nn.Sequential([nn.Linear(1, 2), nn.Linear(2, 3)])) == 2
 
 
@@ -264,9 +263,11 @@ def test_b23_eval_does_not_stop_gradients():
     assert net.train().training
 
 
-def test_b24_an_input_is_placed_where_a_device_is_or_told_that_none_is():
+def test_b24_a_model_predicts_where_its_input_is_and_is_told_where_it_cannot_be():
     net, x = nn.Linear(128, 2), opsdk.randn([10, 128])
     assert net.cpu()(x).shape == [10, 2]
+    with pytest.raises(ValueError, match="device expected cpu, the only place served yet, got cuda"):
+        net.cuda()
 
 
 def test_b25_the_suffix_is_free(tmp_path):

@@ -240,3 +240,32 @@ def test_an_entry_is_inserted_before_the_one_at_an_index_or_at_the_end(kind, ind
     made.insert(index, new)
     assert list(made).index(new) == position
     assert list(made.state_dict()) == []
+
+
+def test_lists_and_dictionaries_are_made_by_both_keyword_names():
+    a, p = nn.ReLU(), nn.Parameter(np.zeros(1))
+    assert [list(nn.LayerList(sublayers=[a])), list(nn.ModuleList(modules=[a]))] == [[a], [a]]
+    assert [nn.LayerDict(sublayers={"a": a})["a"], nn.ModuleDict(modules={"a": a})["a"]] == [a, a]
+    assert nn.ParameterList(parameters=[p])[0] is nn.ParameterList(values=[p])[0]
+    assert nn.ParameterDict(parameters={"p": p})["p"] is p
+
+
+def test_a_parameter_list_has_the_methods_of_a_list():
+    a, b, c = (nn.Parameter(np.zeros(1)) for _ in range(3))
+    made = nn.ParameterList([a, b])
+    made[1:] = [c, b]
+    assert [made.index(b), made.pop() is b, made.index(c)] == [2, True, 1]
+    made.remove(a)
+    assert [name for name, _ in made.named_parameters()] == ["0"]
+    with pytest.raises(ValueError, match="is not in list"):
+        made.index(a)
+    with pytest.raises(AttributeValueError, match="ParameterList: expected a Parameter, got int"):
+        made[:] = [1]
+    made.clear()
+    assert len(made) == 0
+
+
+def test_a_layer_dict_has_the_methods_of_a_dictionary():
+    made, a = nn.LayerDict(), nn.ReLU()
+    assert (made.get("a"), made.setdefault("a", a), made.setdefault("a", nn.Tanh()), made.get("a")) == (None, a, a, a)
+    assert made.popitem() == ("a", a)

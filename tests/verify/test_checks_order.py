@@ -8,8 +8,9 @@ import pytest
 import opsdk
 from opsdk.backends.call.language import LANGUAGES, PyFunc
 from opsdk.verify import render_text, verify
-from opsdk.verify.checks import in_order
+from opsdk.verify.checks import in_order, in_order_of_all
 from opsdk.verify.report import Finding
+from opsdk.verify.session import Session
 
 
 def cube(x):
@@ -133,22 +134,25 @@ def with_kernel(define, monkeypatch):
     return with_kernel
 
 
-def test_a_wrong_reference_of_a_backward_is_named_before_the_kernels_that_differ_from_it(with_kernel):
+def test_a_kernel_that_is_right_beside_a_wrong_reference_of_a_backward_is_told_with_that(with_kernel):
     report = verify(with_kernel(minus_cube_grad, lambda x, dy: 3 * x * x * dy))
-    first, second = report.findings
-    assert (first.op, first.check, first.row) == ("planted::f", "vjp.x", "cpu,float64,numpy")
-    assert first.cause == "yours has the opposite sign everywhere"
-    assert (second.op, second.check, second.row) == ("planted::f_grad", "value.dx", "cpu,float64,spoken")
-    agrees = "the reference is wrong itself, in the gradient of 'x'; this kernel agrees with the derivative"
-    assert second.compare == agrees
-    assert f"compare  {agrees}" in render_text(report)
+    (finding,) = report.findings
+    assert (finding.op, finding.check, finding.row) == ("planted::f", "vjp.x", "cpu,float64,numpy")
+    assert finding.cause == "yours has the opposite sign everywhere"
+    agrees = "not in the spoken kernel of op 'planted::f_grad', which agrees with the derivative"
+    assert finding.also == agrees
+    assert f"also     {agrees}" in render_text(report)
     assert "only this kernel is wrong" not in render_text(report)
+    verdicts = {(row.op, row.row): row.verdict for row in report.rows}
+    assert verdicts["planted::f_grad", "cpu,float64,spoken"] == "pass"
+    assert verdicts["planted::f", "cpu,float64,numpy"] == "fail"
 
 
 def test_a_kernel_that_is_wrong_beside_a_wrong_reference_is_not_called_right(with_kernel):
     findings = verify(with_kernel(minus_cube_grad, lambda x, dy: 2 * x * x * dy)).findings
     assert findings[0].check == "vjp.x"
     assert findings[-1].compare == "the reference is wrong itself, in the gradient of 'x'; mend that first"
+    assert findings[-1].row == "cpu,float64,spoken"
 
 
 def test_a_kernel_that_differs_from_a_right_reference_is_alone_in_it(with_kernel):
@@ -156,6 +160,18 @@ def test_a_kernel_that_differs_from_a_right_reference_is_alone_in_it(with_kernel
     first = report.findings[0]
     assert (first.op, first.check, first.compare) == ("planted::f_grad", "value.dx", "")
     assert "compare  the reference kernel passes; only this kernel is wrong" in render_text(report)
+
+
+@pytest.mark.parametrize(("got", "told"), [(0.0, True), (-0.25, False)])
+def test_a_value_that_is_not_zero_gets_no_pattern_of_zeros_from_other_elements(define, got, told):
+    op = define(cube, cube_grad)
+    pattern = "yours is zero everywhere; the gradient is never computed"
+    common = {"row": "cpu,float64,spoken", "analytic": got, "numeric": 1.0}
+    of_op, of_gradient = (Session(each, [], 0, 200) for each in (op.opdef, op.grad.opdef))
+    of_op.settled = [Finding(id="1", op="f", check="vjp.x", message="a", input="x", cause=pattern, **common)]
+    of_gradient.settled = [Finding(id="2", op="f_grad", check="value.dx", message="b", **common)]
+    causes = {finding.id: finding.cause for finding in in_order_of_all([of_op, of_gradient])}
+    assert causes == {"1": pattern, "2": pattern if told else None}
 
 
 def test_a_wrong_value_of_a_gradient_is_told_at_its_own_input_with_the_pattern_of_the_derivative():

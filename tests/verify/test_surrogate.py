@@ -116,3 +116,19 @@ def test_of_several_outputs_the_surrogate_gives_each(define):
 def test_the_page_of_an_op_names_its_surrogate(define):
     op = define(round_half, lambda dy: dy.copy(), surrogate=straight)
     assert "the derivative of the surrogate straight" in catalog.derivative_of(op.opdef)
+
+
+def test_a_surrogate_of_an_op_with_residuals_is_told_to_return_them_too(define):
+    @opsdk.op(
+        "planted::kept(Tensor x) -> Tensor y, residuals (Tensor slope)",
+        infer=lambda x: (x, x),
+        surrogate=lambda x: np.sin(x),
+    )
+    def kept(x):
+        return np.round(x), np.cos(x)
+
+    sample = opsdk.Sample(np.array([0.3, -1.2, 2.6]))
+    kept.backward(lambda slope, dy: dy * slope)
+    (finding,) = verify(kept, samples=[sample]).findings
+    assert finding.check == "vjp.surrogate"
+    assert finding.help == "a surrogate returns what the op does, residuals too: (y, residual slope)"

@@ -179,7 +179,27 @@ class _Numbered(_Container):
             return type(self)(list(self)[index])
         return self._held[str(_as_position(index, len(self), type(self).__name__))]
 
-    def __setitem__(self, index: int, entry: Any) -> None:
+    def clear(self) -> None:
+        """Takes all entries out."""
+        self._held.clear()
+
+    def index(self, entry: Any) -> int:
+        """Returns the position of an entry.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return [id(held) for held in self].index(id(entry))
+
+    def remove(self, entry: Any) -> None:
+        """Takes an entry out; those after it are renumbered."""
+        del self[self.index(entry)]
+
+    def __setitem__(self, index: int | slice, entry: Any) -> None:
+        if isinstance(index, slice):
+            entries = list(self)
+            entries[index] = [self._checked(each) for each in entry]
+            return self._renumber(entries)
         self._held[str(_as_position(index, len(self), type(self).__name__))] = self._checked(entry)
 
     def __delitem__(self, index: int | slice) -> None:
@@ -207,6 +227,7 @@ class LayerList(_Numbered):
 
     Args:
         sublayers: the first layers.
+        modules: the same, in PyTorch's words.
 
     Raises:
         AttributeValueError: something that is no layer.
@@ -215,12 +236,16 @@ class LayerList(_Numbered):
     _store = "_sub_layers"
     _kind = Layer
 
+    def __init__(self, sublayers: Any = None, *, modules: Any = None) -> None:
+        super().__init__(sublayers if modules is None else modules)
+
 
 class ParameterList(_Numbered):
     """A list of parameters, with a list's indices, slices and negative indices.
 
     Args:
         parameters: the first parameters.
+        values: the same, in PyTorch's words.
 
     Raises:
         AttributeValueError: something that is no parameter.
@@ -228,6 +253,9 @@ class ParameterList(_Numbered):
 
     _store = "_parameters"
     _kind = Parameter
+
+    def __init__(self, parameters: Any = None, *, values: Any = None) -> None:
+        super().__init__(parameters if values is None else values)
 
 
 class _Named(_Container):
@@ -262,6 +290,20 @@ class _Named(_Container):
         del self._held[name]
         return entry
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns an entry; the default where there is none."""
+        return self._held.get(name, default)
+
+    def setdefault(self, name: str, default: Any) -> Any:
+        """Returns an entry; where there is none, adds the default first."""
+        if name not in self._held:
+            self[name] = default
+        return self._held[name]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last entry out and returns it with its name."""
+        return self._held.popitem()
+
     def clear(self) -> None:
         """Takes all entries out."""
         self._held.clear()
@@ -289,6 +331,7 @@ class LayerDict(_Named):
 
     Args:
         sublayers: a mapping, or `(name, layer)` pairs.
+        modules: the same, in PyTorch's words.
 
     Raises:
         AttributeValueError: something that is no layer.
@@ -296,6 +339,9 @@ class LayerDict(_Named):
 
     _store = "_sub_layers"
     _kind = Layer
+
+    def __init__(self, sublayers: Any = None, *, modules: Any = None) -> None:
+        super().__init__(sublayers if modules is None else modules)
 
 
 class ParameterDict(_Named):
@@ -310,6 +356,9 @@ class ParameterDict(_Named):
 
     _store = "_parameters"
     _kind = Parameter
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__(parameters)
 
 
 # Any: what a user writes between square brackets.

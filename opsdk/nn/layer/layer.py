@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,15 +12,13 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError
 from opsdk.core.place import Place
-from opsdk.nn.layer.hooks import LayerHook, LayerHookHandle, LayerHooks, add_hook, call_with_hooks
+from opsdk.nn.layer.hooks import HOOKS, Hooked, call_with_hooks
 from opsdk.nn.layer.state import copy_in, state_tensors
 from opsdk.nn.layer.torch_layout import TorchLayout, from_torch, to_torch
 from opsdk.nn.layer.tree import LayerTree
 from opsdk.nn.parameter import UnsetTensor
 
 Self = TypeVar("Self", bound="Layer")
-Hook = Callable[..., Any]  # Any: takes and returns what the layer's forward does
-HOOKS = ("_pre_hooks", "_post_hooks", "_state_hooks")  # attributes of a layer that hold hooks
 _DEVICES = ("cpu", "cuda", "gpu", "xpu", "npu")
 
 
@@ -31,7 +29,7 @@ class IncompatibleKeys(NamedTuple):
     unexpected_keys: list[str]
 
 
-class Layer(LayerTree):
+class Layer(Hooked, LayerTree):
     """Parameters, buffers and sublayers, and a `forward` that computes with them. A model is a layer too.
 
     A subclass calls `super().__init__()` first, sets parameters and sublayers as attributes, and defines `forward`.
@@ -50,13 +48,10 @@ class Layer(LayerTree):
 
     torch_layout: ClassVar[TorchLayout] = TorchLayout()
     training: bool
-    _pre_hooks: LayerHooks
-    _post_hooks: LayerHooks
-    _state_hooks: LayerHooks
 
     def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         super().__init__(name_scope, dtype)
-        self.__dict__.update({name: OrderedDict() for name in HOOKS})
+        self.__dict__.update({name: OrderedDict() for name in HOOKS}, _hooked=False)
 
     # -- calling ------------------------------------------------------------------------------------------------------
 
@@ -69,49 +64,9 @@ class Layer(LayerTree):
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """Runs the pre hooks, `forward` and the post hooks."""
-        if self._pre_hooks or self._post_hooks:
-            return call_with_hooks(self, self._pre_hooks, self._post_hooks, inputs, kwargs)
+        if self._hooked:
+            return call_with_hooks(self, inputs, kwargs)
         return self.forward(*inputs, **kwargs)
-
-    def register_forward_pre_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> LayerHookHandle:
-        """Registers a function that sees what goes in: `hook(layer, inputs)`, with the inputs as a tuple.
-
-        Args:
-            hook: returns None to keep the inputs, a tuple of new ones, or one new one.
-            prepend: runs before the hooks that are there.
-            with_kwargs: called as `hook(layer, inputs, kwargs)`; returns None or `(inputs, kwargs)`.
-
-        Returns:
-            A handle whose `remove()` takes the hook off.
-
-        Raises:
-            HookError: the hook is not callable.
-        """
-        return add_hook(self._pre_hooks, "register_forward_pre_hook", LayerHook(hook, with_kwargs), prepend)
-
-    def register_forward_post_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> LayerHookHandle:
-        """Registers a function that sees what comes out: `hook(layer, inputs, output)`.
-
-        Args:
-            hook: returns None to keep the output, or a new one.
-            prepend: runs before the hooks that are there.
-            with_kwargs: called as `hook(layer, inputs, kwargs, output)`.
-            always_call: runs even where the forward raised, with None for the output.
-
-        Returns:
-            A handle whose `remove()` takes the hook off.
-
-        Raises:
-            HookError: the hook is not callable.
-        """
-        entry = LayerHook(hook, with_kwargs, always_call)
-        return add_hook(self._post_hooks, "register_forward_post_hook", entry, prepend)
-
-    register_forward_hook = register_forward_post_hook
 
     def extra_repr(self) -> str:
         """Returns what is printed between the brackets after the class's name."""
@@ -225,6 +180,10 @@ class Layer(LayerTree):
         """Returns the layer, which is in host memory already."""
         return self
 
+    def cuda(self: Self, device_id: int | None = None) -> Self:
+        """Moves to a GPU, which layers are not served on yet."""
+        return self.to("cuda" if device_id is None else f"cuda:{device_id}")
+
     # -- its state, out and back in -----------------------------------------------------------------------------------
 
     # Any: the values of a state dictionary are tensors or arrays.
@@ -249,17 +208,26 @@ class Layer(LayerTree):
             keep_vars: False gives tensors outside of the graph, of the same memory.
         """
         state = OrderedDict() if destination is None else destination
+        walk: list[Layer] = []  # layers below before those that they are part of
+        (self.apply if include_sublayers else lambda visit: visit(self))(walk.append)
+        for layer in walk if use_hook else ():
+            for hook in list(layer._state_pre_hooks.values()):
+                hook.call(layer, structured_name_prefix, keep_vars)
         for name, tensor in state_tensors(self, structured_name_prefix, include_sublayers).items():
             if not isinstance(tensor, UnsetTensor):
                 state[name] = tensor if keep_vars else tensor.detach()
-        for hook in list(self._state_hooks.values()) if use_hook else ():
-            returned = hook.call(state)
-            state = state if returned is None else returned
+        for layer in walk if use_hook else ():
+            for hook in list(layer._state_hooks.values()):
+                returned = hook.call(state)
+                state = state if returned is None else returned
         return state
 
-    def register_state_dict_hook(self, hook: Callable[[dict[str, Any]], Any]) -> LayerHookHandle:
-        """Registers a function that sees `state_dict()`'s result on the way out, and may replace it."""
-        return add_hook(self._state_hooks, "register_state_dict_hook", LayerHook(hook))
+    def to_static_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Returns `state_dict` and the buffers that it leaves out, which are not persistable."""
+        state = self.state_dict(*args, **kwargs)
+        held = self.named_buffers(include_sublayers=kwargs.get("include_sublayers", True), remove_duplicate=False)
+        rest = {name: buffer for name, buffer in held if not isinstance(buffer, UnsetTensor)}
+        return OrderedDict({**state, **{name: buffer for name, buffer in rest.items() if name not in state}})
 
     def set_state_dict(
         self, state_dict: Mapping[str, Any], use_structured_name: bool = True

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import AttributeValueError, NameClashError
+from opsdk.core.errors import AttributeValueError, LayerNameError
 from opsdk.core.names import unique_name
 from opsdk.nn.parameter import Parameter, UnsetTensor
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
+from opsdk.ops.nets.structured import global_initializer
 
 Self = TypeVar("Self", bound="LayerTree")
 Visit = Callable[[Any], Any]  # Any: a layer of whichever class
@@ -137,8 +138,8 @@ class LayerTree:
         """Registers a layer under a name, as if it had been set as an attribute; returns it.
 
         Raises:
-            AttributeValueError: it is no layer, or the name is no name.
-            NameClashError: the name is taken by something else.
+            AttributeValueError: it is no layer.
+            LayerNameError: the name is none, or taken by something else.
         """
         self._register_as("add_sublayer", "_sub_layers", name, sublayer, isinstance(sublayer, LayerTree))
         return sublayer
@@ -153,8 +154,8 @@ class LayerTree:
         """Registers a parameter under a name; returns it.
 
         Raises:
-            AttributeValueError: it is neither a Parameter nor None, or the name is no name.
-            NameClashError: the name is taken by something else.
+            AttributeValueError: it is neither a Parameter nor None.
+            LayerNameError: the name is none, or taken by something else.
         """
         self._register_as("add_parameter", "_parameters", name, parameter, isinstance(parameter, (Parameter, NoneType)))
         return parameter
@@ -172,8 +173,8 @@ class LayerTree:
             persistable: whether `state_dict` has it.
 
         Raises:
-            AttributeValueError: it is no tensor, or the name is no name.
-            NameClashError: the name is taken by something else.
+            AttributeValueError: it is no tensor.
+            LayerNameError: the name is none, or taken by something else.
         """
         is_buffer = isinstance(tensor, (Tensor, NoneType)) and not isinstance(tensor, Parameter)
         self._register_as("register_buffer", "_buffers", name, tensor, is_buffer)
@@ -188,9 +189,9 @@ class LayerTree:
                 f"{subject} {name!r}: expected super().__init__() to have been called; call it first in __init__"
             )
         if not isinstance(name, str) or not name or "." in name:
-            raise AttributeValueError(f"{subject}: expected a name without '.', got {name!r}")
+            raise LayerNameError(f"{subject}: expected a name without '.', got {name!r}")
         if name not in self.__dict__[store] and hasattr(self, name):
-            raise NameClashError(
+            raise LayerNameError(
                 f"{subject} {name!r}: expected a name that is free, layer {type(self).__name__} has an attribute of "
                 "that name"
             )
@@ -218,7 +219,8 @@ class LayerTree:
         known = as_param_attr(attr, "create_parameter: attr")
         if known is None:
             return None
-        default = default_initializer or (Constant(0.0) if is_bias else XavierUniform())
+        usual = global_initializer(is_bias) or default_initializer
+        default = usual or (Constant(0.0) if is_bias else XavierUniform())
         name = unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}") if known.name is None else known.name
         op, attrs = (known.initializer or default).op(tuple(shape), dtype or self._dtype)
         return Parameter(
@@ -356,9 +358,20 @@ class LayerTree:
         """Returns the buffer at a dotted path."""
         return self.get_sublayer(target)
 
-    def set_sublayer(self, target: str, layer: Any) -> None:
-        """Puts a layer at a dotted path, in place of the one that is there."""
+    def set_sublayer(self, target: str, layer: Any, strict: bool = False) -> None:
+        """Puts a layer at a dotted path, in place of the one that is there.
+
+        Args:
+            target: the path.
+            layer: what to put there.
+            strict: one has to be there already.
+
+        Raises:
+            AttributeError: nothing is on the way, or, with `strict`, at the path.
+        """
         path, _, name = target.rpartition(".")
+        if strict:
+            self.get_sublayer(target)
         self.get_sublayer(path).add_sublayer(name, layer)
 
     set_submodule = set_sublayer

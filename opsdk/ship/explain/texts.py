@@ -228,6 +228,10 @@ TEXTS = {
         An optimizer that was given a schedule takes its rate from there: `scheduler.step()` goes on, and
         `optimizer.set_lr_scheduler(other)` takes another one. A schedule of a fixed length has no rate behind its end.
         """,
+    "OP237": """
+        What a layer registers becomes an attribute of it, and a part of dotted names: `block.0.weight`. So the name is
+        a text without a dot, and no other attribute has it.
+        """,
     "OP301": """
         The backward was compared with a numerical derivative in float64 and differs from it by more than the error
         that the comparison itself can make. The report names the input, one element, both values and, where exactly

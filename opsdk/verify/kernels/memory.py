@@ -39,6 +39,7 @@ _FAR = (  # where nobody can go on
     f"{GUARD >> 20} MiB, which ends this process: {_REMEDY}; opsdk check judges such ops in processes of their own\n"
 )
 _SKIPPED = "elements that no loop of it sets: none writes them, or one adds to what was there"
+_RACED = f"{_SKIPPED}; or a race, as of threads that add to one element: --thorough tells one"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
 
 
@@ -118,6 +119,7 @@ def tell_outside(case: Case, opdef: OpDef, call: Call, outside: Outside) -> None
 def _tell_left(case: Case, left: Left) -> None:
     """Finds elements of an output that are no values of the inputs; they may look right, or change at every call."""
     name, where = left.name, left.where
+    skipped = _RACED if runs_in_threads(case.kernel) else _SKIPPED
     count, index = int(where.sum()), tuple(map(int, np.argwhere(where)[0]))
     case.did("value")
     case.find(
@@ -125,8 +127,13 @@ def _tell_left(case: Case, left: Left) -> None:
         f"{case.opdef.subject}, {calls.called(case.opdef, name)}: wrong in {count} of {where.size} elements, first "
         f"{name}{list(index) if index else ''}: this kernel {UNWRITTEN[left.is_own]}, expected a value",
         index=index,
-        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None if left.is_own else _SKIPPED,
+        cause=LAST if count == 1 and where.size > 1 and bool(where.flat[-1]) else None if left.is_own else skipped,
     )
+
+
+def runs_in_threads(kernel: Kernel) -> bool:
+    """Whether a kernel of the CPU shares its loops between threads."""
+    return bool(kernel.options.get("parallel") or kernel.options.get("openmp"))
 
 
 def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> Trial:

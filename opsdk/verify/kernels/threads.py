@@ -18,6 +18,7 @@ from opsdk.verify.inputs.further import long_calls, past_a_block
 from opsdk.verify.kernels.agreement import same_bits
 from opsdk.verify.kernels.elsewhere import check_call, truth_of
 from opsdk.verify.kernels.launch import results
+from opsdk.verify.kernels.memory import runs_in_threads
 from opsdk.verify.kernels.rows import variants
 from opsdk.verify.session import Case, Session
 
@@ -28,7 +29,7 @@ def check_threads(session: Session) -> None:
     """Runs every kernel of an author's that runs in threads on calls with a long axis, and compares its runs."""
     opdef = session.opdef
     kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    shared = [k for k in kernels if k.options.get("parallel") or k.options.get("openmp")]
+    shared = list(filter(runs_in_threads, kernels))
     if not shared or not opdef.traits.deterministic or opdef.schema.namespace == "opsdk":
         return
     with warnings.catch_warnings():

@@ -10,6 +10,24 @@ from gradcheck import check
 X = np.array([[0.3, -1.2, 2.0, 0.9], [1.1, -0.4, 0.7, -0.2], [0.5, 1.3, -0.8, 0.1], [-1.6, 0.6, 1.9, -0.7]])
 
 
+def test_a_gradient_is_called_zero_everywhere_only_where_many_elements_show_it() -> None:
+    x = np.random.default_rng(5).normal(size=41)
+
+    def of_few(count: int) -> str | None:
+        def forward(x: Any) -> Any:
+            return np.sin(x[[0, -1][:count]].sum() + 0 * x.sum()) * np.ones(2)  # the ends are always tested
+
+        def vjp(inputs: Any, outputs: Any, cotangents: Any) -> Any:
+            return (np.zeros(41),)
+
+        (finding,) = check(forward, vjp, (x,), budget=400, vary=False).findings
+        assert "tested, of 41" in finding.message
+        return finding.cause
+
+    assert of_few(1) is None
+    assert of_few(2) == "yours is zero everywhere; the gradient is never computed"
+
+
 def zero_last(inputs: Any, outputs: Any, cotangents: Any) -> Any:
     gradient = cotangents[0] * np.cos(inputs[0])
     gradient.flat[-2:] = 0

@@ -459,3 +459,30 @@ def test_extra_repr_stands_on_the_first_line():
             return "k=3"
 
     assert repr(Named()) == "Named(k=3\n  (act): ReLU()\n)"
+
+
+@pytest.mark.parametrize("register", ["add_sublayer", "add_parameter", "register_buffer"])
+@pytest.mark.parametrize("name", ["a.b", "", 3])
+def test_a_name_that_is_none_is_the_builtin_error_that_paddle_has(register, name):
+    value = {"add_sublayer": nn.ReLU(), "add_parameter": None, "register_buffer": None}[register]
+    with pytest.raises(KeyError, match=f"{register}: expected a name without") as error:
+        getattr(nn.Layer(), register)(name, value)
+    assert isinstance(error.value, (TypeError, ValueError))
+
+
+def test_a_name_that_is_taken_is_a_key_error():
+    with pytest.raises(KeyError, match="register_buffer 'weight': expected a name that is free"):
+        nn.Linear(1, 1).register_buffer("weight", opsdk.ones([1]))
+
+
+def test_a_strict_set_sublayer_replaces_only():
+    made = nn.Sequential(nn.Linear(1, 1))
+    made.set_sublayer("0", nn.ReLU(), strict=True)
+    assert str(made[0]) == "ReLU()"
+    with pytest.raises(AttributeError, match="no attribute 'more'"):
+        made.set_sublayer("more", nn.ReLU(), strict=True)
+
+
+def test_a_gpu_is_refused_by_name():
+    with pytest.raises(AttributeValueError, match="device expected cpu, the only place served yet, got cuda"):
+        nn.Linear(1, 1).cuda()

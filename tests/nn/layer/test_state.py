@@ -195,3 +195,21 @@ def test_everything_that_does_not_fit_is_told_at_once():
     ):
         net.load_state_dict(state)
     assert np.array_equal(net[1].bias.numpy(), before)
+
+
+def test_hooks_on_states_run_before_and_after_of_the_layers_below_too():
+    made, calls = net(), []
+    made[0].register_state_dict_pre_hook(lambda layer, prefix, keep: calls.append((layer, prefix, keep)))
+    made[0].register_state_dict_hook(lambda state: {**state, "more": 1})
+    made.register_state_dict_hook(lambda state: state.update(last=len(state)))
+    state = made.state_dict(structured_name_prefix="net.")
+    assert calls == [(made[0], "net.", True)]
+    assert (state["more"], state["last"]) == (1, len(made.state_dict(use_hook=False)) + 1)
+    assert "more" not in made.state_dict(use_hook=False)
+
+
+def test_a_static_state_has_the_buffers_that_are_not_persistable_too():
+    made = nn.Sequential(nn.Linear(1, 1))
+    made[0].register_buffer("count", opsdk.zeros([1]), persistable=False)
+    assert list(made.state_dict()) == ["0.weight", "0.bias"]
+    assert list(made.to_static_state_dict()) == ["0.weight", "0.bias", "0.count"]

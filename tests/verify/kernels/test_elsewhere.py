@@ -103,6 +103,10 @@ def test_nan_that_a_matrix_of_the_reference_spreads_is_not_asked_of_a_kernel(def
 
     report = opsdk.verify(rows_of(define, lambda x: x @ (2 * np.eye(x.shape[1], dtype=x.dtype)), kernel))
     assert report.verdict == "pass", str(report)
+    told = (
+        "gives numbers where nan of an input makes nan in the reference, and no number in its place counts; not judged"
+    )
+    assert any(note.startswith("planted::f, kernel ") and note.endswith(told) for note in report.coverage.notes)
 
 
 def test_blocks_that_no_sample_fills_are_found(define):

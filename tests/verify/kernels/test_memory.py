@@ -10,6 +10,7 @@ import pytest
 import opsdk
 from opsdk.verify.inputs.calls import Call
 from opsdk.verify.kernels import memory
+from opsdk.verify.session import Session
 
 pytest.importorskip("cffi")
 numba = pytest.importorskip("numba")
@@ -101,6 +102,18 @@ def test_an_element_that_nobody_wrote_is_a_finding():
     finding = opsdk.verify(doubling(SKIPPING)).findings[0]
     assert finding.check == "value.y"
     assert "wrong in 1 of 15 elements, first y[0, 3]: this kernel leaves it as the memory was" in finding.message
+
+
+@pytest.mark.parametrize(("options", "told"), [({}, False), ({"openmp": True}, True)])
+def test_of_a_kernel_that_runs_in_threads_a_race_is_named_beside_memory_that_is_left(options, told):
+    op = opsdk.op("t::f(Tensor x) -> Tensor y")(lambda x: 2 * x)
+    op.kernel("cpu", language="c", dtype="float64", source=DOUBLING.format(name="f", body=SKIPPING), **options)
+    session = Session(op.opdef, [Call([np.arange(1.0, 16)], {})], 0, 200)
+    assert not memory.stays_in_memory(session.case([*op.opdef.kernels][-1], session.calls[0]))
+    (finding,) = session.findings.values()
+    left = "elements that no loop of it sets: none writes them, or one adds to what was there"
+    race = "; or a race, as of threads that add to one element: --thorough tells one"
+    assert finding.cause == left + race * told
 
 
 @pytest.mark.parametrize("size", [15, 400])  # glibc keeps small pieces for the thread that gave them back
