@@ -55,7 +55,7 @@ from opsdk.core.dtype import (
 from opsdk.core.flags import get_flags, set_flags
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
-from opsdk.core.random import Generator, seed
+from opsdk.core.random import Generator, get_rng_state, seed, set_rng_state
 from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
@@ -131,6 +131,8 @@ __all__ = [
     "zeros",
     "zeros_like",
     "seed",
+    "get_rng_state",
+    "set_rng_state",
     "Generator",
     "domain",
     "bool_",

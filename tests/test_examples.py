@@ -25,6 +25,7 @@ def script(name, *arguments):
 
 def test_every_example_is_run_here():
     tested = {"relu_numpy.py", "double_backward.py", "custom_relu_dynamic.py", "mnist_py_func.py"}
+    tested |= {"digits_cnn.py", "characters.py"}
     assert set(EXAMPLES) == tested | MODULES
 
 
@@ -55,6 +56,25 @@ def test_the_py_func_network_learns_the_digits():
     assert len(accuracies) == 4
     assert text.startswith("iter [0]/[23], loss:")
     assert accuracies[-1] > 0.8
+
+
+@pytest.mark.slow  # two trainings of a convolutional net
+def test_the_convolutional_net_goes_on_from_a_checkpoint_with_the_same_numbers(tmp_path):
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+    whole = script("digits_cnn.py", "--epochs", 3, "--folder", tmp_path).splitlines()
+    resumed = script("digits_cnn.py", "--epochs", 3, "--folder", tmp_path, "--resume", 1).splitlines()
+    assert resumed == whole[1:]
+    assert float(whole[2].rpartition(" ")[2]) > 0.88
+    assert whole[3].startswith("for PyTorch: features.0.weight [16, 1, 3, 3], features.0.bias [16]")
+    assert len(list(tmp_path.iterdir())) == 9
+
+
+@pytest.mark.slow  # a training of a net with attention
+def test_the_net_with_attention_goes_on_with_the_text():
+    lines = script("characters.py", "--steps", 100).splitlines()
+    assert float(lines[0].rpartition(" ")[2]) > 3.0
+    assert float(lines[-2].rpartition(" ")[2]) < 0.2
+    assert lines[-1].startswith("the quick brown fox jumps")
 
 
 def idx(array):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from opsdk.autograd.accumulate import LOCK, ZERO, accumulate
+from opsdk.autograd.conversions import Conversions
 from opsdk.autograd.engine import ArrayAlgebra, edge_of, run_backward, seed_of
 from opsdk.autograd.hooks import Hook, HookHandle, Hooks, Retain
 from opsdk.autograd.in_place import InPlaceMethods
@@ -26,7 +27,7 @@ from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving
 
 
-class Tensor(InPlaceMethods, ValueMethods):
+class Tensor(InPlaceMethods, Conversions, ValueMethods):
     """An n-dimensional array that the tape can follow.
 
     Made by `opsdk.to_tensor`, which checks and copies what it is given, and by ops. The class itself takes a plain

@@ -88,6 +88,32 @@ def seed(value: int) -> None:
         _generators[:] = [np.random.default_rng(int(value))]
 
 
+def get_rng_state() -> dict[str, Any]:
+    """Returns the state of the global stream of seeds: plain numbers, which `opsdk.save` takes."""
+    state = stream().bit_generator.state
+    return {**state, "state": dict(state["state"])}
+
+
+def set_rng_state(state: Mapping[str, Any]) -> None:
+    """Goes on with the global stream where it was when `get_rng_state` gave this.
+
+    Args:
+        state: as `get_rng_state` gives it.
+
+    Raises:
+        AttributeValueError: it is none; the stream goes on as it did.
+    """
+    made = np.random.default_rng(0)
+    try:
+        made.bit_generator.state = {**state, "state": dict(state["state"])}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise AttributeValueError(
+            f"set_rng_state: expected what get_rng_state gives, got {state!r:.80}; pass that of a checkpoint"
+        ) from error
+    with _lock:
+        _generators[:] = [made]
+
+
 class Draw(int):
     """The seed of what one call draws, which its backward and its recomputation draw again."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import opsdk
 from opsdk.core import random
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.random import Draw, Generator, drawn
@@ -131,3 +132,22 @@ def test_threads_take_each_draw_once():
     for thread in threads:
         thread.join()
     assert sorted(taken) == sorted(drawn(1, count) for count in range(800))
+
+
+def test_the_global_stream_goes_on_where_its_state_was_taken(tmp_path):
+    opsdk.seed(11)
+    opsdk.rand([3])
+    opsdk.save(opsdk.get_rng_state(), tmp_path / "rng.pdparams")
+    wanted = [opsdk.rand([4]).tolist(), opsdk.nn.functional.dropout(opsdk.ones([20])).tolist()]
+    opsdk.seed(5)
+    opsdk.set_rng_state(opsdk.load(tmp_path / "rng.pdparams"))
+    assert [opsdk.rand([4]).tolist(), opsdk.nn.functional.dropout(opsdk.ones([20])).tolist()] == wanted
+
+
+@pytest.mark.parametrize("state", [None, {}, {"state": 1}, {"bit_generator": "PCG64", "state": {"state": -1}}])
+def test_what_is_no_state_of_the_stream_leaves_it_as_it_is(state):
+    opsdk.seed(7)
+    before = opsdk.get_rng_state()
+    with pytest.raises(AttributeValueError, match="set_rng_state: expected what get_rng_state gives, got "):
+        opsdk.set_rng_state(state)
+    assert opsdk.get_rng_state() == before

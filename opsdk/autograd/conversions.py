@@ -1,0 +1,138 @@
+"""Conversions: a tensor in another dtype or at another place, and what PyTorch's users ask of one, as methods."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
+from opsdk.core.errors import GraphError, PlaceError
+from opsdk.core.fit import as_bool
+from opsdk.core.lazy import slow
+from opsdk.core.modes import is_grad_enabled
+from opsdk.core.place import CPU, CUDAPlace, Place
+from opsdk.ops import functions
+
+if TYPE_CHECKING:
+    from opsdk.autograd.tensor import Tensor
+
+
+def as_place(value: object) -> Place | None:
+    """Returns a place that is given as one or by name, "cpu" or "cuda:0"; None for what names none.
+
+    Paddle's "gpu:0" is "cuda:0".
+    """
+    if isinstance(value, Place):
+        return value
+    match = re.fullmatch(r"(cpu)|(?:cuda|gpu)(?::(\d+))?", value) if isinstance(value, str) else None
+    return None if match is None else CPU if match[1] else CUDAPlace(builtins.int(match[2] or 0))
+
+
+def _in_dtype(dtype: str) -> Callable[[Any], Any]:
+    def converted(self: Any) -> Any:
+        return functions.cast(self, dtype)
+
+    converted.__doc__ = f"Returns the tensor in {dtype}. Differentiable between floats."
+    return converted
+
+
+# Any, in this file: `self` is a tensor.
+class Conversions:
+    """What a tensor is in another dtype, at another place, or in PyTorch's words."""
+
+    __slots__ = ()
+
+    double = _in_dtype("float64")
+    float = _in_dtype("float32")
+    half = _in_dtype("float16")
+    bfloat16 = _in_dtype("bfloat16")
+    long = _in_dtype("int64")
+    int = _in_dtype("int32")
+    bool = _in_dtype("bool")
+
+    def type_as(self: Any, other: Tensor) -> Tensor:
+        """Returns the tensor in the dtype of another. Differentiable between floats."""
+        return self._in(other.dtype)
+
+    def _in(self: Any, dtype: DTypeLike) -> Any:
+        return self if as_dtype(dtype) == self.dtype else functions.cast(self, dtype)
+
+    def to(self: Any, *wanted: Any, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+        """Returns the tensor at a place, in a dtype, or both; itself where it is so already.
+
+        Args:
+            wanted: places, dtypes and tensors, whose place and dtype are meant, in any order.
+            dtype: an element type; differentiable between floats.
+            device: a place, or its name: "cpu", "cuda", "cuda:0", "gpu:0".
+
+        Raises:
+            PlaceError: there is no such device, or it has no name of one.
+            GraphError: a tensor that needs a gradient would be moved; the gradient would end there.
+        """
+        place = None
+        for each in (*wanted, *(() if device is None else (device,))):
+            named = each.place if hasattr(each, "place") else as_place(each)
+            place = named or place
+            dtype = each.dtype if hasattr(each, "place") else dtype if named else each
+        if device is not None and as_place(device) is None:
+            raise PlaceError(f"to: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
+        made = self if dtype is None else self._in(dtype)
+        if place is None or place == self.place:
+            return made
+        if not self.stop_gradient and is_grad_enabled() and self._edge is not None:
+            raise GraphError(
+                "to: expected a tensor outside of the graph, got one that needs a gradient, which would end at "
+                f"{place}; move what it is computed from, or pass x.detach()"
+            )
+        return slow("opsdk.autograd.creation").to_tensor(
+            made.detach(), place=place, stop_gradient=self.stop_gradient
+        )
+
+    def cpu(self: Any) -> Tensor:
+        """Returns the tensor in host memory."""
+        return self.to(CPU)
+
+    def cuda(self: Any, device_id: builtins.int = 0) -> Tensor:
+        """Returns the tensor in the memory of a CUDA device.
+
+        Raises:
+            PlaceError: there is no such device here.
+        """
+        return self.to(CUDAPlace(device_id))
+
+    def numel(self: Any) -> builtins.int:
+        """Returns the number of elements."""
+        return self.size
+
+    def dim(self: Any) -> builtins.int:
+        """Returns the number of dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def element_size(self: Any) -> builtins.int:
+        """Returns the bytes of one element."""
+        return self.dtype.itemsize
+
+    def is_contiguous(self: Any) -> builtins.bool:
+        """Returns whether the elements lie side by side in C order."""
+        return builtins.bool(self._array.flags.c_contiguous)
+
+    def contiguous(self: Any) -> Tensor:
+        """Returns the tensor with its elements side by side in C order; itself where they are. Differentiable."""
+        return self if self.is_contiguous() else self.clone()
+
+    def is_floating_point(self: Any) -> builtins.bool:
+        """Returns whether the elements are floats."""
+        return is_differentiable(self.dtype) and self.dtype.kind != "c"
+
+    def requires_grad_(self: Any, requires_grad: builtins.bool = True) -> Tensor:
+        """Sets whether a gradient is asked for, and returns the tensor."""
+        self.stop_gradient = not as_bool(requires_grad, "requires_grad_")
+        return self
+
+    def retain_grad(self: Any) -> None:
+        """Keeps the gradient of an interior tensor in `grad`: `retain_grads` in PyTorch's spelling."""
+        self.retain_grads()
