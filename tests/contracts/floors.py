@@ -18,6 +18,8 @@ FLOORS = {
     "metric": 4,
     "io": 4,
     "saving": 4,
+    "callbacks": 5,
+    "model": 5,
     "jit": 5,
     "vision": 5,
     "distributed": 5,
