@@ -74,7 +74,7 @@ from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and te
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import callbacks, io, metric, nn, optimizer, static, vision
+    from opsdk import amp, callbacks, io, metric, nn, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -165,6 +165,7 @@ __all__ = [
     "batch",
     "Model",
     "callbacks",
+    "amp",
     "summary",
     "vision",
     "verify",
@@ -183,7 +184,7 @@ _FUNCTIONS = {
     "save": "saving.checkpoint",
     "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optimizer", "metric", "io", "callbacks", "vision"}
+_MODULES = {"static", "nn", "optimizer", "metric", "io", "callbacks", "amp", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.

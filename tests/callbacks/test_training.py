@@ -17,14 +17,14 @@ def test_training_stops_when_nothing_becomes_better(capsys):
 
 
 def test_a_better_value_starts_the_patience_anew_and_the_best_is_saved(tmp_path):
-    stopping = EarlyStopping("acc", patience=1, min_delta=0.05, verbose=0)
+    stopping = EarlyStopping("acc", patience=2, min_delta=0.05, verbose=0)
     stopping.set_model(made())
     stopping.set_params({"save_dir": tmp_path, "metrics": ["acc"]})
     stops = []
-    for value in (0.5, 0.6, 0.64):
+    for value in (0.5, 0.5, 0.6, 0.6, 0.64):
         stopping.on_eval_end({"acc": value})
         stops.append(stopping.model.stop_training)
-    assert (stops, stopping.best_value) == ([False, False, True], 0.6)
+    assert (stops, stopping.best_value) == ([False, False, False, False, True], 0.6)
     assert (tmp_path / "best_model.pdparams").exists()
 
 

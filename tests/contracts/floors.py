@@ -16,6 +16,7 @@ FLOORS = {
     "nn": 4,
     "optimizer": 4,
     "metric": 4,
+    "amp": 4,
     "io": 4,
     "saving": 4,
     "callbacks": 5,
