@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.io.dataset import Dataset
 from opsdk.io.loader import DataLoader
 
@@ -65,3 +65,29 @@ def batches_of(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_w
             f"Model: data expected a Dataset, a DataLoader, or batches to iterate over, got {type(data).__name__}"
         )
     return data
+
+
+def parts_of(batch: Any, inputs: int | None, labels: int, forward: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+    """Returns the inputs and the labels of a batch.
+
+    Args:
+        batch: its parts, in a list.
+        inputs: how many are inputs; None counts what `forward` needs.
+        labels: how many are labels, where `forward` takes any number.
+        forward: takes the inputs.
+
+    Raises:
+        ShapeError: there are fewer parts than inputs.
+    """
+    parts, count = list(flattened(batch)), inputs
+    if count is None:
+        taken = positional(forward)
+        count = len(parts) - labels if taken is None else taken
+    if len(parts) < max(count, 1):
+        raise ShapeError(f"Model: expected at least {max(count, 1)} parts of a batch, got {len(parts)}")
+    return parts[:count], parts[count:]
+
+
+def fits(value: Any, own: Any) -> bool:
+    """Whether a saved value is of the shape of a layer's own; not where the layer has none."""
+    return own is not None and tuple(np.shape(value)) == tuple(own.shape)

@@ -12,11 +12,12 @@ import numpy as np
 from opsdk.callbacks.callback import Callbacks
 from opsdk.callbacks.progress import ProgBarLogger
 from opsdk.callbacks.training import LRScheduler, ModelCheckpoint
-from opsdk.core.errors import AttributeValueError, GraphError, ShapeError
+from opsdk.core.errors import AttributeValueError, GraphError
 from opsdk.core.modes import no_grad
 from opsdk.io.sampler import as_count
 from opsdk.metric.metric import Metric
-from opsdk.model.data import array, batches_of, flattened, length, listed, positional, tensors
+from opsdk.model.data import array, batches_of, fits, length, listed, parts_of, tensors
+from opsdk.model.precision import Precision
 from opsdk.model.summary import summary
 from opsdk.nn.layer.layer import Layer
 from opsdk.optimizer.optimizer import Optimizer
@@ -51,11 +52,16 @@ class Model:
         self.loss: Callable[..., Any] | None = None
         self.metrics: list[Metric] = []
         self.stop_training = False
+        self._precision = Precision()
         self._inputs = None if inputs is None else len(listed(inputs))
         self._labels = None if labels is None else len(listed(labels))
 
     def prepare(
-        self, optimizer: Optimizer | None = None, loss: Callable[..., Any] | None = None, metrics: Any = None
+        self,
+        optimizer: Optimizer | None = None,
+        loss: Callable[..., Any] | None = None,
+        metrics: Any = None,
+        amp_configs: Any = None,
     ) -> None:
         """Gives what trains and measures the network.
 
@@ -63,6 +69,7 @@ class Model:
             optimizer: of its parameters.
             loss: takes the outputs, then the labels; a scalar tensor, or several, which are added.
             metrics: a Metric, or several.
+            amp_configs: mixed precision: `O1`, or a dictionary of arguments of `auto_cast` and `GradScaler`.
 
         Raises:
             AttributeValueError: one of them is something else; nothing is changed then.
@@ -74,6 +81,7 @@ class Model:
         for each in listed(metrics):
             if not isinstance(each, Metric):
                 raise AttributeValueError(f"Model.prepare: metrics expected Metrics, got {type(each).__name__}")
+        self._precision = Precision(amp_configs)
         self.optimizer, self.loss, self.metrics = optimizer, loss, listed(metrics)
 
     def parameters(self) -> list[Any]:
@@ -99,14 +107,10 @@ class Model:
         self._needs("train_batch", optimizer=self.optimizer, loss=self.loss)
         self.network.train()
         outputs, losses = self._run(inputs, labels)
-        sum(losses[1:], losses[0]).backward()
+        self._precision.backward(sum(losses[1:], losses[0]))
         if update:
-            self._update()
+            self._precision.update(self.optimizer)
         return self._measured(outputs, labels, losses)
-
-    def _update(self) -> None:
-        self.optimizer.step()
-        self.optimizer.clear_grad()
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
         """Evaluates one batch.
@@ -130,12 +134,13 @@ class Model:
             inputs: an input of the network, or several.
         """
         self.network.eval()
-        with no_grad():
+        with no_grad(), self._precision.cast():
             return [array(each) for each in listed(self.network(*tensors(inputs)))]
 
     def _run(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any]]:
-        outputs = listed(self.network(*tensors(inputs)))
-        return outputs, [] if self.loss is None else listed(self.loss(*outputs, *tensors(labels)))
+        with self._precision.cast():
+            outputs = listed(self.network(*tensors(inputs)))
+            return outputs, [] if self.loss is None else listed(self.loss(*outputs, *tensors(labels)))
 
     def _measured(self, outputs: list[Any], labels: Any, losses: list[Any]) -> Any:
         measures = []
@@ -313,8 +318,12 @@ class Model:
             if most == step + 1:
                 break
         if mode == TRAIN and (step + 1) % every:  # gradients of a last group that is not full
-            self._update()
+            self._precision.update(self.optimizer)
         return logs
+
+    def _parts(self, batch: Any, mode: str) -> tuple[list[Any], list[Any]]:
+        labels = self._labels if self._labels is not None else int(mode != PREDICT)
+        return parts_of(batch, self._inputs, labels, self.network.forward)
 
     def _accumulated(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -322,22 +331,12 @@ class Model:
             found.update(zip(listed(metric.name()), listed(metric.accumulate()), strict=True))
         return found
 
-    def _parts(self, batch: Any, mode: str) -> tuple[list[Any], list[Any]]:
-        """Returns inputs and labels of a batch."""
-        parts = list(flattened(batch))
-        count = self._inputs
-        if count is None:
-            taken = positional(self.network.forward)
-            labels = self._labels if self._labels is not None else 0 if mode == PREDICT else 1
-            count = len(parts) - labels if taken is None else taken
-        if len(parts) < max(count, 1):
-            raise ShapeError(f"Model: expected at least {max(count, 1)} parts of a batch, got {len(parts)}")
-        return parts[:count], parts[count:]
-
     # -- files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], training: bool = True) -> None:
         """Saves the network's state as `<path>.pdparams`, and the optimizer's, if there is one, as `<path>.pdopt`.
+
+        In mixed precision that of the GradScaler too, as `<path>.pdscaler`.
 
         Args:
             path: without a suffix; folders on the way are made.
@@ -355,6 +354,8 @@ class Model:
         save(self.network.state_dict(), f"{os.fspath(path)}.pdparams")
         if self.optimizer is not None:
             save(self.optimizer.state_dict(), f"{os.fspath(path)}.pdopt")
+        if self._precision.scaler.is_enable():
+            save(self._precision.scaler.state_dict(), f"{os.fspath(path)}.pdscaler")
 
     def load(self, path: str | os.PathLike[str], skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Puts back what `save` saved; also Paddle's files of the same names.
@@ -372,14 +373,17 @@ class Model:
         base = os.fspath(path).removesuffix(".pdparams")
         state, own = load(f"{base}.pdparams"), self.network.state_dict()
         if skip_mismatch:
-            state = {name: value for name, value in state.items() if _fits(value, own.get(name))}
-        optimized = f"{base}.pdopt"
-        optimizer = None
-        if self.optimizer is not None and not reset_optimizer and Path(optimized).exists():
-            optimizer = load(optimized)
+            state = {name: value for name, value in state.items() if fits(value, own.get(name))}
+        goes_on = self.optimizer is not None and not reset_optimizer
+        optimizer, scaler = (
+            load(f"{base}.{suffix}") if goes_on and Path(f"{base}.{suffix}").exists() else None
+            for suffix in ("pdopt", "pdscaler")
+        )
         self.network.load_state_dict(state, strict=not skip_mismatch)
         if optimizer is not None:
             self.optimizer.set_state_dict(optimizer)
+        if scaler is not None:
+            self._precision.scaler.load_state_dict(scaler)
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """Prints the network's layers, as `opsdk.summary` does.
@@ -389,7 +393,3 @@ class Model:
             dtype: of the inputs.
         """
         return summary(self.network, input_size, dtype)
-
-
-def _fits(value: Any, own: Any) -> bool:
-    return own is not None and tuple(np.shape(value)) == tuple(own.shape)
