@@ -75,11 +75,12 @@ from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and te
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import metric, nn, optimizer, static, vision
+    from opsdk import io, metric, nn, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
     from opsdk.expr import vmath
+    from opsdk.io.reader import batch
     from opsdk.saving.checkpoint import load, save
     from opsdk.verify import verify
 
@@ -159,6 +160,8 @@ __all__ = [
     "nn",
     "optimizer",
     "metric",
+    "io",
+    "batch",
     "vision",
     "verify",
     "gradcheck",
@@ -167,13 +170,14 @@ __all__ = [
 ]
 
 _FUNCTIONS = {
+    "batch": "io.reader",
     "c_source": "backends.c.emit",
     "explain": "backends.inspect.explain",
     "load": "saving.checkpoint",
     "native": "backends.inspect.native_entry",
     "save": "saving.checkpoint",
 }
-_MODULES = {"static", "nn", "optimizer", "metric", "vision"}
+_MODULES = {"static", "nn", "optimizer", "metric", "io", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.

@@ -219,6 +219,10 @@ class ScheduleError(OpsdkError, RuntimeError, ValueError, code="OP236"):
     """A learning rate that a schedule gives was set by hand, or a schedule was taken beyond its end."""
 
 
+class WorkerError(OpsdkError, RuntimeError, code="OP240"):
+    """A worker process of a DataLoader ended, or gave no batch in time."""
+
+
 class GradcheckError(OpsdkError, AssertionError, code="OP301"):
     """A proof of an op failed."""
 
