@@ -4,7 +4,6 @@ This module is the public surface: every name here is part of the contract, and 
 through it. Importing it loads NumPy and nothing else that is heavy.
 """
 
-
 from __future__ import annotations
 
 import importlib
@@ -75,12 +74,14 @@ from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and te
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import io, metric, nn, optimizer, static, vision
+    from opsdk import amp, callbacks, io, metric, nn, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
     from opsdk.expr import vmath
     from opsdk.io.reader import batch
+    from opsdk.model.model import Model
+    from opsdk.model.summary import summary
     from opsdk.saving.checkpoint import load, save
     from opsdk.verify import verify
 
@@ -162,6 +163,10 @@ __all__ = [
     "metric",
     "io",
     "batch",
+    "Model",
+    "callbacks",
+    "amp",
+    "summary",
     "vision",
     "verify",
     "gradcheck",
@@ -170,14 +175,16 @@ __all__ = [
 ]
 
 _FUNCTIONS = {
+    "Model": "model.model",
     "batch": "io.reader",
     "c_source": "backends.c.emit",
     "explain": "backends.inspect.explain",
     "load": "saving.checkpoint",
     "native": "backends.inspect.native_entry",
     "save": "saving.checkpoint",
+    "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optimizer", "metric", "io", "vision"}
+_MODULES = {"static", "nn", "optimizer", "metric", "io", "callbacks", "amp", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.

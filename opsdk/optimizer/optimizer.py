@@ -305,6 +305,11 @@ class Optimizer(OptimizerState):
         """Returns the learning rate."""
         return self._learning_rate if self._schedule is None else self._schedule()
 
+    @property
+    def schedule(self) -> LRScheduler | None:
+        """The schedule that gives the learning rate; None where it is fixed."""
+        return self._schedule
+
     def set_lr(self, value: float) -> None:
         """Sets the learning rate, also of the Programs that `minimize` was called for.
 

@@ -19,7 +19,6 @@ TITLES = {
 LATER = {
     **dict.fromkeys(("A14", "A23", "E8", "E9", "E10", "E11", "E12", "E14", "E16"), "wants Programs on disk"),
     **dict.fromkeys(("F1", "F2", "F3", "F5"), "of the static side"),
-    **dict.fromkeys(("E15", "F6", "F9"), "not yet"),
     "E2": "advice, of which nothing can be run",
 }
 _INTRODUCTION = f"""# What five documents describe

@@ -148,3 +148,19 @@ def test_e13_parameters_of_paddle_1x_are_read(tmp_path):
     net.weight.name = "fc_0.w_0"
     assert net.set_state_dict(opsdk.load(tmp_path), use_structured_name=False) == ([], [])
     assert net.weight.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_e15_a_model_of_the_high_level_is_saved_and_loaded(tmp_path):
+    models = []
+    for _ in range(2):
+        net = nn.Linear(3, 2)
+        models.append(opsdk.Model(net))
+        models[-1].prepare(opsdk.optimizer.Adam(parameters=net.parameters()), nn.CrossEntropyLoss())
+    data = [[np.eye(3, dtype="float32"), np.array([0, 1, 1])]]
+    models[0].fit(data, epochs=2, verbose=0)
+    models[0].save(tmp_path / "model")
+    models[1].load(tmp_path / "model")
+    for model in models:
+        model.fit(data, verbose=0)
+    first, second = ([param.numpy() for param in model.parameters()] for model in models)
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
