@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from opsdk.autograd.tensor_state import TensorState, check_in_place, check_unviewed
+from opsdk.autograd.tensor_state import TensorState, about_to_change, check_in_place, check_unviewed
 from opsdk.autograd.views import follow
 from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, one_number
@@ -68,6 +68,7 @@ class InPlaceMethods(TensorState):
         """Changes every element; what an op made this tensor of is then no longer what it holds."""
         if self._edge is not None and is_grad_enabled():
             self._edge, self._stop = None, True
+        about_to_change((self,))
         self._array[...] = value
         self._version[0] += 1
         follow(self)
@@ -83,6 +84,7 @@ class InPlaceMethods(TensorState):
         check_in_place(self, name, is_recorded=made._edge is not None)
         if made._edge is not None:
             _keep_old(made._edge[0], self._array)
+        about_to_change((self,))
         self._array[...] = made._array
         self._version[0] += 1
         if is_grad_enabled():

@@ -16,7 +16,7 @@ from opsdk.autograd.node import TapePlan
 from opsdk.autograd.on_arrays import on_arrays
 from opsdk.autograd.recording import arrays_of, placed, record
 from opsdk.autograd.tensor import Tensor
-from opsdk.autograd.tensor_state import check_changes
+from opsdk.autograd.tensor_state import about_to_change, check_changes
 from opsdk.autograd.views import follow, share
 from opsdk.backends.call.buffers import infer
 from opsdk.backends.call.constant import lifted
@@ -202,6 +202,7 @@ def launch(
     changed = [tensor for i in schema.mutated_inputs for tensor in flat(inputs[i])]
     if changed:
         check_changes(plan, inputs)
+        about_to_change(changed)
     before = {id(tensor._version): tensor._version[0] for tensor in changed}
     try:
         made = run(arrays, attrs)

@@ -5,7 +5,7 @@ Changes are refused where the graph and its views would not stay true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,12 +15,24 @@ from opsdk.autograd.hooks import Hooks
 from opsdk.autograd.node import GradNode, TapePlan
 from opsdk.autograd.views import base_of, check_windows, share
 from opsdk.backends.call.overlap import check_changeable
+from opsdk.core.current import Current
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import GraphError, InPlaceError
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.nested import flat
 
 Self = TypeVar("Self", bound="TensorState")
+
+# Who is told of each tensor before it changes in place.
+BEFORE_CHANGE: Current[Callable[[Any], None] | None] = Current("changes in place", None)  # any: a tensor
+
+
+def about_to_change(tensors: Iterable[TensorState]) -> None:
+    """Tells whoever keeps what is changed in place."""
+    told = BEFORE_CHANGE.get()
+    if told is not None:
+        for tensor in tensors:
+            told(tensor)
 
 
 class TensorState:

@@ -52,6 +52,7 @@ pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
 mod = remainder
+shape = positions.shape
 
 
 # Any: arrays, tensors or Program variables, in whatever gives them one by one.
@@ -135,6 +136,11 @@ def cumsum(x: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> A
     """Returns the sums of the elements up to each along an axis, of x flattened unless given. Differentiable."""
     x = moving.as_value(x) if dtype is None else cast(x, dtype)
     return reduction.cumsum(reshape(x, [-1]) if axis is None else x, axis=0 if axis is None else axis)
+
+
+def numel(x: Any) -> Any:
+    """Returns the number of elements, as a value of int64 to compute with. Not differentiable."""
+    return composed.prod(shape(moving.as_value(x)))
 
 
 def argmin(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:

@@ -112,6 +112,7 @@ pow: Op
 maximum: Op
 minimum: Op
 mod: Op
+shape: Op
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
@@ -146,6 +147,9 @@ def min(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) 
 
 def cumsum(x: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> Any:
     """Returns the sums of the elements up to each along an axis, of x flattened unless given. Differentiable."""
+
+def numel(x: Any) -> Any:
+    """Returns the number of elements, as a value of int64 to compute with. Not differentiable."""
 
 def argmin(x: Any, axis: int | None = None, keepdim: bool = False) -> Any:
     """Returns the position of the least element along an axis, or in x flattened; int64. Not differentiable."""

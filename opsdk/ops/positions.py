@@ -101,6 +101,17 @@ def _size(like: Sequence[TensorSpec], size: int, axis: int, subject: str) -> int
     return like[0].shape[normalize_axes([axis], like[0].ndim, subject)[0]] if like else size
 
 
+@op("opsdk::shape(Tensor x) -> Tensor<int> out", nondifferentiable=("x",))
+def shape(x: np.ndarray) -> np.ndarray:
+    """The sizes of x, int64, as values to compute with: of a Variable also those that only a run can tell."""
+    return np.asarray(x.shape, np.int64, like=x)
+
+
+@shape.infer
+def _shape(x: TensorSpec) -> TensorSpec:
+    return TensorSpec([x.ndim], "int64")
+
+
 # Any: what a user writes for a size.
 def size_of(size: Any, subject: str, name: str = "size") -> tuple[list[Any], dict[str, int]]:
     """Returns a size as these ops take it: the value that gives it, if a run has to tell it, and the attributes.

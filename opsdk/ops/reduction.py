@@ -25,8 +25,8 @@ from opsdk.ops.shape import cast, unsqueeze
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
 
-def _axes(axis: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    return tuple(axis) if axis else None
+def _axes(axis: tuple[int, ...] | None, x: np.ndarray, name: str) -> tuple[int, ...] | None:
+    return normalize_axes(axis, x.ndim, f"op 'opsdk::{name}'") if axis else None
 
 
 def _kept(x: Any, value: Any, axis: tuple[int, ...] | None, keepdim: bool) -> Any:
@@ -62,7 +62,7 @@ def reduce_sum(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: b
 
     float16 and bfloat16 are added in float32; all sums are taken in blocks and rounded once.
     """
-    return sums.total(x, _axes(axis), keepdim, _sum_dtype(x.dtype))
+    return sums.total(x, _axes(axis, x, "reduce_sum"), keepdim, _sum_dtype(x.dtype))
 
 
 @reduce_sum.backward(complex=True)
@@ -84,7 +84,7 @@ def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 )
 def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Mean over axes, over all of them unless given; of integers it is float64, of nothing nan, without a warning."""
-    return sums.mean(x, _axes(axis), keepdim, _mean_dtype(x.dtype))
+    return sums.mean(x, _axes(axis, x, "reduce_mean"), keepdim, _mean_dtype(x.dtype))
 
 
 @reduce_mean.backward(complex=True)
@@ -107,7 +107,7 @@ def reduce_mean_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 def reduce_max(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Greatest element over axes, over all of them unless given."""
     _check_some(x, axis, "reduce_max")
-    return np.max(x, axis=_axes(axis), keepdims=keepdim)
+    return np.max(x, axis=_axes(axis, x, "reduce_max"), keepdims=keepdim)
 
 
 @reduce_max.backward(composite=True)
@@ -120,7 +120,7 @@ def reduce_max_grad(x: Any, out: Any, dout: Any, axis: Any, keepdim: bool) -> An
 def reduce_min(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
     """Least element over axes, over all of them unless given."""
     _check_some(x, axis, "reduce_min")
-    return np.min(x, axis=_axes(axis), keepdims=keepdim)
+    return np.min(x, axis=_axes(axis, x, "reduce_min"), keepdims=keepdim)
 
 
 @reduce_min.backward(composite=True)

@@ -25,10 +25,13 @@ def seeded(cases: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("forward", "vjp", "inputs"),
-    [pytest.param(*case[1:], id=case[0]) for case in [*WRONG, *WRONG_OPS, *MET_IN_PRACTICE]],
-)
+def halved(cases: Any) -> list[Any]:
+    """Gives each case; every second one stands for all in `make test`, the others are left to the sweep."""
+    marks = ((), pytest.mark.slow)  # benchmarks.bank asks all of them, at any seed
+    return [pytest.param(*case[1:], id=case[0], marks=marks[place % 2]) for place, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(("forward", "vjp", "inputs"), halved([*WRONG, *WRONG_OPS, *MET_IN_PRACTICE]))
 def test_a_wrong_backward_fails(forward: Any, vjp: Any, inputs: Any) -> None:
     report = gradcheck.check(forward, vjp, inputs)
     assert report.verdict == "fail"
@@ -40,9 +43,7 @@ def test_a_subtly_wrong_backward_fails_at_any_seed(forward: Any, vjp: Any, input
     assert gradcheck.check(forward, vjp, inputs, seed=seed).verdict == "fail"
 
 
-@pytest.mark.parametrize(
-    ("forward", "vjp", "inputs", "options"), [pytest.param(*case[1:], id=case[0]) for case in [*RIGHT, *OPS]]
-)
+@pytest.mark.parametrize(("forward", "vjp", "inputs", "options"), halved([*RIGHT, *OPS]))
 def test_a_right_but_hard_backward_passes(forward: Any, vjp: Any, inputs: Any, options: dict[str, Any]) -> None:
     report = gradcheck.check(forward, vjp, inputs, **options)
     assert report.verdict == "pass", gradcheck.render_text(report)

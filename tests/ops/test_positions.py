@@ -105,3 +105,22 @@ def test_sums_to_the_open_shape_of_a_variable():
     feed = {"x": np.arange(6.0).reshape(2, 3), "row": np.zeros((1, 3))}
     got = static.Executor().run(main, feed=feed, fetch_list=[made, flat])
     assert (got[0].tolist(), got[1].tolist()) == ([[3.0, 5.0, 7.0]], [[15.0]])
+
+
+def test_sizes_are_values_to_compute_with_in_every_runtime():
+    def share(x):
+        return x / opsdk.shape(x)[0].astype(x.dtype)
+
+    x = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_allclose(share(opsdk.to_tensor(x)).numpy(), x / 3)
+    assert opsdk.shape(x).tolist() == [3, 2]
+    assert (opsdk.numel(x).item(), opsdk.numel(opsdk.zeros([])).item()) == (6, 1)
+    program = static.Program()
+    with static.program_guard(program, static.Program()):
+        variable = static.data("x", [None, 2], "float64")
+        variable.stop_gradient = False
+        made = share(variable)
+        (gradient,) = static.gradients([made], [variable])
+    found = static.Executor().run(program, feed={"x": x}, fetch_list=[made, gradient])
+    np.testing.assert_allclose(found[0], x / 3)
+    np.testing.assert_allclose(found[1], np.full((3, 2), 1 / 3))

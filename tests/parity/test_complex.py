@@ -27,7 +27,7 @@ NUMPY = SimpleNamespace(
 )  # fmt: skip
 OPSDK = SimpleNamespace(
     **{name: getattr(opsdk, name) for name in vars(NUMPY) if hasattr(opsdk, name)},
-    mul=products.mul, expand_as=sums.expand_as, total=lambda *x: sums.sum(list(x)),
+    mul=products.mul, total=lambda *x: sums.sum(list(x)),
     layer_norm=lambda x, w: normalization.layer_norm(x, w, 0 * w),
 )  # fmt: skip
 OPSDK.sum_to = sums.sum_to_like

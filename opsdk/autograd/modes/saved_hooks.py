@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 from opsdk.autograd.modes.seen import new_nodes, number, pack_saved
 from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.tensor_state import BEFORE_CHANGE
+from opsdk.backends.call.normalise import shares
 from opsdk.core.current import Current
 from opsdk.core.errors import GraphError, HookError, InPlaceError, VersionError
 from opsdk.core.modes import GradMode, is_grad_enabled
@@ -77,19 +81,42 @@ class _Run:
         self._draws: list[int] | None = None
         self._saved: list[tuple[Any, Any]] = []  # shape and dtype of each tensor that was not kept
         self._made: dict[int, Tensor] = {}
+        self._state: list[tuple[Any, Any]] = []  # what it changed in place: tensor, by weak reference, values before
+        self._known: set[int] = set()
 
     def first(self, keeps_draws: bool) -> Any:
         """Returns what the function gives, and forgets what it saves."""
         function, args, kwargs = self._call
         self._draws = [] if keeps_draws else None
-        with recorded(self._draws), saved_tensors_hooks(self._forget, self._again):
+        noting = _noted(BEFORE_CHANGE.get(), self._note)
+        with recorded(self._draws), saved_tensors_hooks(self._forget, self._again), BEFORE_CHANGE.held(noting):
             made = function(*args, **kwargs)
+        self._state = [(held, before) for held, before in self._state if _is_state(held())]
         if self._changed():
             raise InPlaceError(
                 "recompute: expected a function that leaves its arguments as they are, since it runs twice, it changed "
                 f"tensor {self._changed()[0]} among them in place; change a clone()"
             )
         return made
+
+    def _note(self, tensor: Tensor) -> None:
+        if id(tensor) not in self._known and tensor._edge is None:
+            self._known.add(id(tensor))
+            self._state.append((ref(tensor), tensor._array.copy()))
+
+    @contextmanager
+    def _state_before(self) -> Iterator[list[Tensor]]:
+        """Puts back, for a second run, the state that the first one moved; it moves once, and is as it was after."""
+        held = [(tensor, before) for at, before in self._state if (tensor := at()) is not None]
+        now = [(tensor, tensor._array.copy(), tensor._version[0]) for tensor, _ in held]
+        for tensor, before in held:
+            tensor._array[...] = before
+        try:
+            yield [tensor for tensor, _ in held]
+        finally:
+            for tensor, values, version in now:
+                tensor._array[...] = values
+                tensor._version[0] = version
 
     def _changed(self) -> list[int]:
         return [i for i, (t, v) in enumerate(zip(self._given, self._versions, strict=True)) if t._version[0] != v]
@@ -112,8 +139,21 @@ class _Run:
         found: list[Tensor] = []
         function, args, kwargs = self._call
         draws = self._draws
-        collecting = saved_tensors_hooks(found.append, self._again)
-        with restored(self._stack), GradMode(True), _IS_TAKEN.held(False), replayed(draws), collecting:
+        state: list[Tensor] = []
+
+        def collect(tensor: Tensor) -> None:  # a copy of what holds other values again after the run
+            is_state = any(shares(tensor._array, each._array) for each in state)
+            found.append(tensor._beside(tensor._array.copy()) if is_state else tensor)
+
+        collecting = saved_tensors_hooks(collect, self._again)
+        with (
+            restored(self._stack),
+            GradMode(True),
+            _IS_TAKEN.held(False),
+            replayed(draws),
+            self._state_before() as state[:],
+            collecting,
+        ):
             function(*args, **kwargs)
         specs = [(tensor._array.shape, tensor._array.dtype) for tensor in found]
         if specs != self._saved:
@@ -139,8 +179,9 @@ def recompute(
     counter, so that no generator moves.
 
     Args:
-        function: a function of tensors, such as a layer, that does the same when it runs again. A layer that counts its
-            runs, as batch normalisation its running statistics, counts two.
+        function: a function of tensors, such as a layer, that does the same when it runs again. What it changes in
+            place beside its arguments, as batch normalisation its running statistics, it changes once: the second run
+            has the values that were there before the first, and leaves those that are there now.
         args: its arguments.
         preserve_rng_state: whether random numbers are the same in the second run.
         use_reentrant: taken, and without an effect: there is one way, that of PyTorch's `use_reentrant=False`.
@@ -154,6 +195,22 @@ def recompute(
     if not is_grad_enabled():
         return function(*args, **kwargs)
     return _Run(function, args, kwargs).first(preserve_rng_state)
+
+
+def _noted(outer: Callable[[Tensor], None] | None, note: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+    """Returns what tells of a change here, and around, where a function that is run again runs another one."""
+
+    def told(tensor: Tensor) -> None:
+        note(tensor)
+        if outer is not None:
+            outer(tensor)
+
+    return told
+
+
+def _is_state(tensor: Tensor | None) -> bool:
+    """Whether a tensor that a function changed may outlive it as state: it is there, and no recorded call made it."""
+    return tensor is not None and tensor._edge is None
 
 
 def _tensors(value: Any) -> list[Tensor]:

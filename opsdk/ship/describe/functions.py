@@ -23,8 +23,8 @@ methods and operators, NumPy's functions that are ops, and ops of yours or of `c
 says which derivatives that gives. This page is made of the tables that hold the functions, by
 `{COMMAND}`, and a test holds it to that."""
 _SIZES = """An open size of a Variable, `x.shape[0]` of `[None, 3]`, is a size for `zeros`, `ones`, `full`, `expand`,
-`one_hot` and `sum_at`, and an end for `arange`; `reshape` and `sum_to` take a whole shape. Nothing else can be
-computed with it."""
+`one_hot` and `sum_at`, and an end for `arange`; `reshape` and `sum_to` take a whole shape. To compute with sizes, as in
+a mean, take them as values: `opsdk.shape(x)[0].astype(x.dtype)`, `opsdk.numel(x)`."""
 _CHOICES = """Python decides by attributes, dtypes, numbers of axes and known sizes, which are plain values: `if
 x.ndim == 2:` is fine, as is a loop over `range(k)`. By numbers that only a run has it cannot: `opsdk.where(condition,
 a, b)` takes the place of `if`."""

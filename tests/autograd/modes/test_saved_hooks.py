@@ -320,3 +320,34 @@ def test_an_argument_that_is_changed_before_the_backward_is_an_error():
 def test_without_recording_the_function_is_called_and_no_more():
     with opsdk.no_grad():
         assert recompute(lambda x, k: x + k, leaf([1.0]), k=2.0).tolist() == [3.0]
+
+
+def test_state_that_recompute_finds_moved_moves_once_and_gradients_see_it_as_it_was():
+    seen = opsdk.to_tensor([1.0, 2.0])
+    count = opsdk.to_tensor([0.0])
+
+    def moving(x):
+        y = opsdk.exp(x * seen.clone())  # the clone is kept for the backward
+        seen.multiply_(3.0)
+        count.set_value([count.item() + 1])
+        return y
+
+    x = opsdk.to_tensor([0.5, 0.25], stop_gradient=False)
+    out = recompute(moving, x)
+    after = seen.tolist(), count.tolist(), seen.inplace_version
+    assert after[:2] == ([3.0, 6.0], [1.0])
+    out.sum().backward()
+    assert (seen.tolist(), count.tolist(), seen.inplace_version) == after
+    np.testing.assert_allclose(x.grad.numpy(), [np.exp(0.5), 2 * np.exp(0.5)], rtol=1e-6)
+
+
+def test_running_statistics_move_once_under_recompute_and_under_two_of_them():
+    x = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
+    results = []
+    for wrap in (lambda f: f, lambda f: lambda v: recompute(f, v), lambda f: lambda v: recompute(recompute, f, v)):
+        norm = opsdk.nn.BatchNorm1D(3)
+        tensor = opsdk.to_tensor(x, stop_gradient=False)
+        out = wrap(norm)(tensor)
+        (out * out * tensor.detach()).sum().backward()
+        results.append((norm._mean.tolist(), norm._variance.tolist(), tensor.grad.tolist()))
+    assert results[0] == results[1] == results[2]

@@ -127,6 +127,7 @@ def test_the_dtypes_are_shown():
     assert facts.gradient_rows[-1].where.endswith(", table float32 or float64, dy like table")
 
 
+@pytest.mark.slow  # three proofs; that of a gradient, below, stands for it
 def test_verify_tries_each_declared_dtype():
     assert opsdk.verify(mixed()).findings == ()
     wrong = FORWARD.replace("each_f64(n, s,", "each_f64(n, 1.001 * s,")

@@ -265,6 +265,7 @@ print(kernels.f(np.array([1.0, 2.0])).tolist())
 """
 
 
+@pytest.mark.slow  # stress: five processes that compile; the tests above have one at a time
 def test_two_processes_at_once_and_one_that_is_killed_while_it_writes_harm_nobody(processes, tmp_path):
     space = processes
     space.write("kernels.py", KERNELS)

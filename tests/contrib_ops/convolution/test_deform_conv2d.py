@@ -8,6 +8,9 @@ from contrib_ops import deform_conv2d
 from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
 
+# Compiles ten kernels; test_soft_splat and test_fft_conv stand for the family in make test.
+pytestmark = pytest.mark.slow
+
 # shapes of images and weights, groups of offsets, attributes
 CASES = {
     "plain": ((2, 2, 4, 5), (3, 2, 2, 3), 1, {}),

@@ -7,6 +7,9 @@ from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("numba")
 
+# Compiles six kernels; test_ctc_loss and test_focal_loss stand for the family in make test.
+pytestmark = pytest.mark.slow
+
 
 def paths(rows, columns):
     """All alignments, as lists of cells."""

@@ -8,6 +8,9 @@ from contrib_ops import scatter_max, scatter_mean
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, ShapeError
 from opsdk.verify.kernels.launch import launch
 
+# Compiles eight kernels; test_embedding_bag and test_segment_sum stand for the family in make test.
+pytestmark = pytest.mark.slow
+
 IDS = np.array([2, 0, 2, 2, 4, 0])
 
 

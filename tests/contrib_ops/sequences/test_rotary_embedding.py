@@ -8,6 +8,9 @@ from contrib_ops import rotary_embedding
 from contrib_ops.sequences.rotary_embedding import pair_products
 from opsdk.core.errors import ShapeError
 
+# Compiles ten kernels; test_spline and test_flash_attention stand for the family in make test.
+pytestmark = pytest.mark.slow
+
 TABLES = {
     "one for all": (4, 3),
     "one position": (1, 3),

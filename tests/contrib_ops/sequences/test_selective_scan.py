@@ -7,6 +7,9 @@ from opsdk.verify.kernels.launch import launch
 
 pytest.importorskip("numba")
 
+# Compiles six kernels; test_spline and test_flash_attention stand for the family in make test.
+pytestmark = pytest.mark.slow
+
 NAMES = ("u", "delta", "A", "B", "C", "D")
 
 
