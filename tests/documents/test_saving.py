@@ -1,15 +1,15 @@
 """Document 004, item by item: what is saved, and loaded again. Items that need Programs on disk are elsewhere."""
 
-import io
 import shutil
 import subprocess
 import sys
+from io import BytesIO, StringIO
 
 import numpy as np
 import pytest
 
 import opsdk
-from opsdk import nn
+from opsdk import amp, io, nn
 from opsdk.core.errors import SavedFileError
 from tests.documents import training_run
 
@@ -20,7 +20,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "checkpoints"
     opsdk.seed(1)
     whole = training_run.made()
-    lines = io.StringIO()
+    lines = StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdout", lines)
         training_run.train(*whole, range(training_run.EPOCH_NUM), folder)
@@ -90,6 +90,54 @@ def test_e07_training_goes_on_from_epoch_3_into_a_second_model_of_this_process(r
     resumed_equals_uninterrupted(run)
 
 
+class Noisy(io.Dataset):
+    """Rows with noise that the worker draws."""
+
+    def __getitem__(self, index):
+        return np.random.standard_normal(4).astype("float32") + index, index % 2
+
+    def __len__(self):
+        return 6
+
+
+def with_workers():
+    """A net with dropout, and all that goes with its training: workers, a schedule, mixed precision."""
+    net, draws = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 2)), opsdk.Generator(5)
+    rate = opsdk.optimizer.lr.ExponentialDecay(0.05, gamma=0.9)
+    adam = opsdk.optimizer.Adam(rate, parameters=net.parameters())
+    scaler = amp.GradScaler(init_loss_scaling=8.0, incr_every_n_steps=3)
+    loader = io.DataLoader(Noisy(), batch_size=2, shuffle=True, num_workers=2, generator=draws)
+    return loader, {"net": net, "adam": adam, "draws": draws, "scaler": scaler}
+
+
+def epoch_of(loader, parts):
+    net, adam, scaler = (parts[name] for name in ("net", "adam", "scaler"))
+    for image, label in loader:
+        with amp.auto_cast():
+            loss = nn.functional.cross_entropy(net(image), label)
+        scaler.scale(loss).backward()
+        scaler.step(adam)
+        scaler.update()
+        adam.clear_grad()
+    adam.schedule.step()
+
+
+def test_e07_training_goes_on_bit_for_bit_with_workers_dropout_mixed_precision_and_a_schedule(tmp_path):
+    opsdk.seed(4)
+    (loader, parts), (second, others) = with_workers(), with_workers()
+    epoch_of(loader, parts)
+    state = {name: part.state_dict() for name, part in parts.items()}
+    opsdk.save({**state, "random": opsdk.get_rng_state()}, tmp_path / "point")
+    epoch_of(loader, parts)
+    saved = opsdk.load(tmp_path / "point")
+    for name, part in others.items():
+        getattr(part, "set_state_dict", getattr(part, "load_state_dict", None))(saved[name])
+    opsdk.set_rng_state(saved["random"])
+    epoch_of(second, others)
+    first, again = ([param.numpy() for param in each["net"].parameters()] for each in (parts, others))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+
+
 def test_e07_an_untouched_model_is_another_one(run):
     layer, *_ = training_run.made()
     assert not np.array_equal(layer._linear.weight.numpy(), opsdk.load(run / "epoch_8.pdparams")["_linear.weight"])
@@ -130,13 +178,13 @@ FIRST = (
 
 
 def test_f11_files_of_the_first_version_of_the_format_stay_readable():
-    found = opsdk.load(io.BytesIO(FIRST))
+    found = opsdk.load(BytesIO(FIRST))
     assert (found["w"].tolist(), found["n"]) == ([1.0], (1, 2.5))
 
 
 def test_f11_a_file_of_a_newer_version_says_so():
     with pytest.raises(SavedFileError):
-        opsdk.load(io.BytesIO(FIRST.replace(b'"opsdk.format":"1"', b'"opsdk.format":"2"')))
+        opsdk.load(BytesIO(FIRST.replace(b'"opsdk.format":"1"', b'"opsdk.format":"2"')))
 
 
 def test_e13_parameters_of_paddle_1x_are_read(tmp_path):
