@@ -232,6 +232,12 @@ TEXTS = {
         What a layer registers becomes an attribute of it, and a part of dotted names: `block.0.weight`. So the name is
         a text without a dot, and no other attribute has it.
         """,
+    "OP240": """
+        What a dataset raises in a worker is raised by the loop over the DataLoader, as the exception that it is, with
+        the worker's traceback as a note. This error is for a process that could not say anything: one that was killed,
+        often for its memory, or that crashed in native code. num_workers=0 makes the batches in this process, where a
+        debugger sees it.
+        """,
     "OP301": """
         The backward was compared with a numerical derivative in float64 and differs from it by more than the error
         that the comparison itself can make. The report names the input, one element, both values and, where exactly
