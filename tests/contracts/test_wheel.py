@@ -66,6 +66,7 @@ def test_the_wheel_adds_templates_and_nothing_else(site):
     assert {name for name in added if not name.startswith("opsdk/templates/")} == set()
 
 
+@pytest.mark.slow  # a process on the wheel; test_the_wheel_has_the_fast_path is one in every run
 def test_a_c_row_runs_from_the_wheel_alone(site, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(site), "OPSDK_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run(
@@ -102,6 +103,7 @@ def test_the_wheel_has_the_fast_path(site, tmp_path):
     assert asked(site, tmp_path) == "out of date 1.0"
 
 
+@pytest.mark.slow  # a second wheel; the first one is looked at in every run
 def test_a_wheel_is_made_without_a_compiler_too(tmp_path):
     copy, site = tmp_path / "source", tmp_path / "site"
     unpack_wheel(copy, site, {**os.environ, "CC": "/nowhere/cc", "PATH": str(tmp_path)})

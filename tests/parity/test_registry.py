@@ -119,14 +119,14 @@ def with_a_wrong_gradient(opdef):
 
 
 WITH_GRADIENT = [name for name in FORWARD if opsdk.find_op(name).grad]
-# Every eighth op shows that the judge sees so little; the sweep shows it of all.
-EIGHTH = [
-    pytest.param(name, marks=() if position % 8 == 0 else pytest.mark.slow)
+# Every 24th op shows that the judge sees so little; the sweep shows it of all.
+SOME = [
+    pytest.param(name, marks=() if position % 24 == 0 else pytest.mark.slow)
     for position, name in enumerate(WITH_GRADIENT)
 ]
 
 
-@pytest.mark.parametrize("name", EIGHTH)
+@pytest.mark.parametrize("name", SOME)
 def test_a_gradient_that_is_off_by_a_millionth_is_seen(name):
     report = examine(with_a_wrong_gradient(opsdk.find_op(name).opdef), budget=300)
     assert report.verdict == "fail"

@@ -55,6 +55,7 @@ def test_ruff_finds_nothing(rendered):
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow  # mypy reads opsdk anew; make lint does in every run
 def test_mypy_finds_nothing(rendered, tmp_path):
     # One run for all of them, with the settings of one: they do not depend on the kind.
     settings = {rendered.text(kind, "pyproject.toml").partition("[tool.mypy]")[2] for kind in KINDS}

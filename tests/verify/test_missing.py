@@ -65,7 +65,11 @@ print(json.dumps([[r.verdict, len(r.findings), r.coverage.tested, r.coverage.ski
 """
 
 
-@pytest.mark.parametrize("hidden", [("numba", "llvmlite"), ("cffi", "_cffi_backend")], ids=["numba", "cffi"])
+# A process each, which compiles; the other way round is left to the sweeps.
+WITHOUT_C = pytest.param(("cffi", "_cffi_backend"), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("hidden", [("numba", "llvmlite"), WITHOUT_C], ids=["numba", "cffi"])
 def test_ops_that_run_by_numpy_are_judged_there_without_compilers(hidden, tmp_path):
     file = tmp_path / "ops.py"
     file.write_text(HIDE.format(hidden=hidden) + OPS)

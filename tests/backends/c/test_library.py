@@ -104,7 +104,7 @@ def seven(go):
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("suffix", [".so", ".py"])
+@pytest.mark.parametrize("suffix", [".so", pytest.param(".py", marks=pytest.mark.slow)])  # a build in a process each
 def test_a_damaged_file_is_built_again(folder, suffix, tmp_path):
     go = tmp_path / "go"
     go.touch()

@@ -264,7 +264,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])  # which imports all anew
 def test_workers_of_multiprocessing_take_their_folders_along(tmp_path, method):
     room = tmp_path / "temporary"
     room.mkdir()

@@ -130,6 +130,7 @@ def child(source, *arguments):
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow  # stress, in six processes; threads that build a key are looked at above
 def test_six_processes_build_a_key_once(tmp_path):
     log, go = tmp_path / "log", tmp_path / "go"
     children = [child(CHILD, log, go) for _ in range(6)]

@@ -254,10 +254,12 @@ def explore(workers, callers, fault=None):
     return len(seen)
 
 
-# Two workers have five times the states of one, eight seconds of them; one worker and two callers stand for them.
-@pytest.mark.parametrize(
-    ("workers", "callers"), [(1, (2,)), (1, (1, 1)), pytest.param(2, (1,), marks=pytest.mark.slow)]
-)
+# Two workers have five times the states of one, eight seconds of them; one worker and a caller of two pieces stand for
+# them, and for two callers.
+MORE = [pytest.param(*case, marks=pytest.mark.slow) for case in ((1, (1, 1)), (2, (1,)))]
+
+
+@pytest.mark.parametrize(("workers", "callers"), [(1, (2,)), *MORE])
 def test_in_every_order_every_piece_is_done_and_nobody_waits_for_ever(workers, callers):
     assert explore(workers, callers) > 100
 

@@ -193,6 +193,7 @@ def test_a_forked_child_and_its_parent_go_on_computing(rng):
     compute()
 
 
+@pytest.mark.slow  # a fork at many moments; test_arena_threads forks in every run
 @can_fork
 @may_fork
 def test_a_fork_while_another_thread_is_in_a_kernel_leaves_a_child_that_computes(rng):

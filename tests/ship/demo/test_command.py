@@ -107,6 +107,7 @@ def test_too_few_epochs_fail_the_claim_on_accuracy(run, here, reference_only):
     assert (here / "elsewhere" / "report.html").is_file()
 
 
+@variation
 def test_a_relu_that_is_not_caught_fails_the_demonstration(run, here, monkeypatch, reference_only):
     right = command.source.relu([])
     monkeypatch.setattr(command.source, "WRONG", right.replace("relu_expression", "relu_expression2"))
