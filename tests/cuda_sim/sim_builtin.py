@@ -13,8 +13,14 @@ from opsdk.verify.inputs.calls import each, flat
 from opsdk.verify.inputs.sampling import calls_of
 
 ON_THE_HOST = {"opsdk::accuracy"}  # counts, for whoever reads them
+# Their references go through memory by strides, or draw with NumPy's Philox: no device has them before they have a
+# kernel there. Products are gone back through by `vjp`, which takes no bare arrays of a device.
+NETS = ("avg_pool", "batch_norm", "conv", "conv_input", "conv_transpose", "conv_weight", "max_pool")
+DRAWN = ("alpha_dropout", "attention_dropout", "drop_block", "dropout", "scaled_dot_product_attention")
+NOT_YET = {f"opsdk::{name}{tail}" for name in (*NETS, *DRAWN) for tail in ("", "_grad", "_grad_grad")}
+NOT_YET |= {"opsdk::cumprod_grad", "opsdk::reduce_prod_grad"}
 BUILT_IN = [op for op in REGISTRY if op.opdef.name.startswith("opsdk::") and op.opdef.name not in ON_THE_HOST]
-OPS = sorted(BUILT_IN, key=lambda op: op.opdef.name)
+OPS = sorted((op for op in BUILT_IN if op.opdef.name not in NOT_YET), key=lambda op: op.opdef.name)
 MOST = 8  # calls of one op; an op's own samples come first
 
 

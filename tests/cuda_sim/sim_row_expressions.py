@@ -14,6 +14,7 @@ from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError, 
 from opsdk.expr.decorators import rowwise
 from opsdk.expr.row.row_function import RowFunction
 from opsdk.ops import loss, normalization
+from opsdk.ops.nets import loss as net_loss
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3}
 OPS = {
@@ -26,6 +27,8 @@ OPS = {
     "cross_entropy": (loss.cross_entropy, "pl"),
     "cosine_similarity": (normalization.cosine_similarity, "xx"),
     "logsumexp": (opsdk.find_op("opsdk::logsumexp"), "x"),
+    "standardize": (normalization.standardize, "x"),
+    "nll_loss": (net_loss.nll_loss, "xl"),
 }
 SHAPES = [(1, 1), (1, 40), (3, 5), (2, 2, 3)]  # 40: a thread takes several positions; 3 and 5: some take none
 
