@@ -1,19 +1,18 @@
-"""Functions that are made of several ops: moments and norms, products of matrices by name, and elements moved about.
+"""Functions that are made of several ops: products of matrices by name, elements moved about, and comparisons.
 
 Each is differentiable as the ops are that it calls, in any runtime, unless it says otherwise.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
-from opsdk.core.errors import AttributeValueError, ShapeError
-from opsdk.core.spec import OpenSize, shape_text
+from opsdk.core.errors import ShapeError
+from opsdk.core.spec import shape_text
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import elementary, elementwise, joining, logical, reduction, resizing
 from opsdk.ops import shape as moving
@@ -28,13 +27,6 @@ _Axis = int | Sequence[int] | None
 
 def _taken(x: Any, axis: int, part: slice | int) -> Any:
     return getitem(x, index=encode_index((*[slice(None)] * axis, part))[0])
-
-
-def _size(x: Any, axis: int, subject: str) -> int:
-    size = x.shape[axis]
-    if isinstance(size, OpenSize):
-        raise size.unknown(f"a number for {subject}")
-    return int(size)
 
 
 # -- reductions -------------------------------------------------------------------------------------------------------
@@ -60,58 +52,6 @@ def all(x: Any, axis: _Axis = None, keepdim: bool = False) -> Any:
 def any(x: Any, axis: _Axis = None, keepdim: bool = False) -> Any:
     """Returns True where any element over axes is, all axes unless given. Not differentiable."""
     return logical.reduce_any(x, axis=moving.as_axes(axis), keepdim=keepdim)
-
-
-def var(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> Any:
-    """Returns the mean square distance from the mean, over axes; unbiased divides by one less than their elements.
-
-    Of one element the unbiased variance is nan, without a warning. Sizes have to be known.
-    """
-    x = moving.as_value(x)
-    axes = list(normalize_axes(moving.as_axes(axis), len(x.shape), "var"))
-    count = math.prod(_size(x, at, "var") for at in axes)
-    apart = x - reduction.reduce_mean(x, axis=axes, keepdim=True)
-    total = reduction.reduce_sum(elementary.square(apart), axis=axes, keepdim=keepdim) if axes else apart * apart
-    over = count - 1 if unbiased else count
-    return total * (1.0 / over if over > 0 else math.nan)
-
-
-def std(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> Any:
-    """Returns the square root of the variance, over axes."""
-    return elementary.sqrt(var(x, axis, unbiased, keepdim))
-
-
-def norm(x: Any, p: float | str | None = None, axis: _Axis = None, keepdim: bool = False) -> Any:
-    """Returns the p-norm over axes: (Σ |x|ᵖ)^(1/p); the greatest |x| for inf, the least for -inf.
-
-    Args:
-        x: numbers, floats or complex ones.
-        p: 2 unless given, which "fro" is too; 0 counts the elements other than 0.
-        axis: of the elements, which count as one vector; all unless given.
-        keepdim: whether the axes stay, with size 1.
-
-    The gradient of p = 2 is 0 where all elements are.
-
-    Raises:
-        AttributeValueError: another name than "fro".
-    """
-    order = 2.0 if p is None or p == "fro" else p
-    if isinstance(order, str):
-        raise AttributeValueError(f"norm: p expected a number or 'fro', got {p!r}")
-    axes, size = moving.as_axes(axis), elementary.abs(moving.as_value(x))
-    if math.isinf(order):
-        extreme = reduction.reduce_max if order > 0 else reduction.reduce_min
-        return extreme(size, axis=axes, keepdim=keepdim)
-    if order == 0:
-        kept = moving.cast(logical.not_equal(size, 0), dtype=size.dtype)
-        return reduction.reduce_sum(kept, axis=axes, keepdim=keepdim)
-    if order == 1:
-        return reduction.reduce_sum(size, axis=axes, keepdim=keepdim)
-    powers = elementary.square(size) if order == 2 else elementwise.elementwise_pow(size, order)
-    total = reduction.reduce_sum(powers, axis=axes, keepdim=keepdim)
-    nothing = logical.equal(total, 0)  # where the root has no derivative, and 0 is one of the norm's
-    root = elementwise.elementwise_pow(joining.where(nothing, fill_any_like(total, value=1.0), total), 1.0 / order)
-    return joining.where(nothing, total, root)
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
@@ -177,7 +117,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     first, second = (normalize_axes([axis], len(x.shape), "diagonal")[0] for axis in (axis1, axis2))
     if first == second:
         raise ShapeError(f"diagonal: expected two axes, got axis1={axis1} and axis2={axis2} of {len(x.shape)}")
-    rows, columns = _size(x, first, "diagonal"), _size(x, second, "diagonal")
+    rows, columns = moving.known_size(x, first, "diagonal"), moving.known_size(x, second, "diagonal")
     held = range(max(-offset, 0), min(rows, columns - offset))
     places = [row * columns + row + offset for row in held]
     rest = [i for i in range(len(x.shape)) if i not in (first, second)]
@@ -194,7 +134,7 @@ def diag(x: Any, offset: int = 0, padding_value: float = 0.0) -> Any:
     x = moving.as_value(x)
     if len(x.shape) == 2:
         return diagonal(x, offset)
-    size = _size(_of_rank(x, 1, "diag", "x"), 0, "diag") + abs(offset)
+    size = moving.known_size(_of_rank(x, 1, "diag", "x"), 0, "diag") + abs(offset)
     lead = max(-offset, 0), max(offset, 0)
     column = resizing.pad(x, pad=[lead[0], lead[1]], mode="constant", value=0.0)
     square = resizing.expanded(moving.unsqueeze(column, axis=[1]), [size, size])
@@ -205,7 +145,7 @@ def _triangle(x: Any, diagonal: int, subject: str, upper: bool) -> Any:
     x = moving.as_value(x)
     if len(x.shape) < 2:
         raise ShapeError(f"{subject}: x expected at least 2 axes, got shape {shape_text(tuple(x.shape))}")
-    mask = np.tri(_size(x, -2, subject), _size(x, -1, subject), diagonal - upper, dtype=bool)
+    mask = np.tri(moving.known_size(x, -2, subject), moving.known_size(x, -1, subject), diagonal - upper, dtype=bool)
     return joining.where(~mask if upper else mask, x, fill_any_like(x))
 
 
@@ -245,7 +185,7 @@ def roll(x: Any, shifts: int | Sequence[int], axis: int | Sequence[int] | None =
     if len(given) != len(axes):
         raise ShapeError(f"roll: expected a shift for each of {len(axes)} axes, got {len(given)}")
     for shift, at in zip(given, normalize_axes(axes, len(x.shape), "roll"), strict=True):
-        size = _size(x, at, "roll")
+        size = moving.known_size(x, at, "roll")
         start = size - shift % size if size else 0
         if 0 < start < size:
             x = joining.concat([_taken(x, at, slice(start, None)), _taken(x, at, slice(start))], axis=at)
@@ -259,7 +199,7 @@ def tile(x: Any, repeat_times: int | Sequence[int]) -> Any:
     lead = max(len(times) - len(x.shape), 0)
     x = moving.unsqueeze(x, axis=list(range(lead))) if lead else x
     times = [1] * (len(x.shape) - len(times)) + list(times)
-    sizes = [_size(x, at, "tile") for at in range(len(times))]
+    sizes = [moving.known_size(x, at, "tile") for at in range(len(times))]
     apart = moving.reshape(x, shape=[part for size in sizes for part in (1, size)]) if times else x
     wide = resizing.expanded(apart, [part for pair in zip(times, sizes, strict=True) for part in pair])
     return moving.reshape(wide, shape=[count * size for count, size in zip(times, sizes, strict=True)])
@@ -270,14 +210,14 @@ def repeat_interleave(x: Any, repeats: int, axis: int | None = None) -> Any:
     x = moving.as_value(x)
     x, at = (moving.reshape(x, shape=[-1]), 0) if axis is None else (x, axis)
     at = normalize_axes([at], len(x.shape), "repeat_interleave")[0]
-    size = _size(x, at, "repeat_interleave")
+    size = moving.known_size(x, at, "repeat_interleave")
     return joining.gather(x, np.repeat(np.arange(size), repeats), axis=at)
 
 
 def chunk(x: Any, chunks: int, axis: int = 0) -> list[Any]:
     """Returns the pieces of x along an axis: so many of one size; the last is smaller where they do not share it."""
     x = moving.as_value(x)
-    size = _size(x, normalize_axes([axis], len(x.shape), "chunk")[0], "chunk")
+    size = moving.known_size(x, normalize_axes([axis], len(x.shape), "chunk")[0], "chunk")
     if chunks < 1:
         raise ShapeError(f"chunk: chunks expected a number > 0, got {chunks}")
     each = -(-size // chunks) or 1
@@ -289,7 +229,7 @@ def unbind(input: Any, axis: int = 0) -> list[Any]:
     """Returns the slices of a value along an axis, which they no longer have."""
     x = moving.as_value(input)
     at = normalize_axes([axis], len(x.shape), "unbind")[0]
-    return [_taken(x, at, i) for i in range(_size(x, at, "unbind"))]
+    return [_taken(x, at, i) for i in range(moving.known_size(x, at, "unbind"))]
 
 
 def broadcast_to(x: Any, shape: Sequence[int]) -> Any:
@@ -353,7 +293,7 @@ def add_n(inputs: Any) -> Any:
 def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Returns True where |x - y| ≤ atol + rtol |y|, and where x equals y. Not differentiable."""
     x, y = moving.as_value(x), moving.as_value(y)
-    wide = computed_in(x.dtype) if is_differentiable(x.dtype) else np.dtype("float64")
+    wide = np.result_type(*(computed_in(v.dtype) if is_differentiable(v.dtype) else np.float64 for v in (x, y)))
     left, right = moving.cast(x, dtype=wide), moving.cast(y, dtype=wide)
     apart = elementary.abs(elementwise.elementwise_sub(left, right))
     near = logical.less_equal(apart, elementwise.scale(elementary.abs(right), scale=rtol, bias=atol))

@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.core.spec import TensorSpec
+from opsdk.define.decorators import op
 from opsdk.define.infer import Attrs, Inferred, Specs, broadcast, like
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
@@ -167,12 +168,6 @@ def _powers(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.zeros((0, 4)), np.ones((0, 4)), reason="empty")
 
 
-def _whole_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    _check_divisors(x, y, "floor_divide")
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.floor_divide(x, y)
-
-
 def _check_divisors(x: np.ndarray, y: np.ndarray, name: str) -> None:
     """Checks that bools are not divided, nor whole numbers by 0, which has no whole quotient.
 
@@ -187,28 +182,34 @@ def _check_divisors(x: np.ndarray, y: np.ndarray, name: str) -> None:
         raise InputValueError(f"op 'opsdk::{name}': y expected divisors other than 0 beside whole numbers, got 0")
 
 
-def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+# No expressions: x / y is rounded, up to a whole number too, and ⌊1 / 0.1⌋ would be 10, where 9 times 0.1 fits into 1.
+@op("opsdk::floor_divide(Tensor x, Tensor y) -> Tensor out", infer=broadcast, nondifferentiable=("x", "y", "out"))
+def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """How often y fits into x, the greatest whole number that is at most the exact quotient; in the dtype of both.
+
+    Its derivative is 0, and none is given. Floats over 0 give inf or nan, without a warning.
+    """
+    _check_divisors(x, y, "floor_divide")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray(np.floor_divide(x, y), like=x)
+
+
+@op("opsdk::remainder(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
+def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What floor_divide leaves of x, with the sign of y as Python's %; the derivative in y is -floor_divide(x, y).
+
+    Floats over 0 give nan, without a warning.
+    """
     _check_divisors(x, y, "remainder")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.remainder(x, y)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray(np.remainder(x, y), like=x)
 
 
-@elementwise(
-    "opsdk::floor_divide(Tensor x, Tensor y) -> Tensor out",
-    infer=broadcast,
-    nondifferentiable=("x", "y", "out"),
-    reference=_whole_quotient,
-    lazy=True,
-)
-def floor_divide(x: Any, y: Any) -> Any:
-    """The greatest whole number that is at most x / y, in the dtype of both; its derivative is 0 and none is given."""
-    return vmath.floor(x / y)
-
-
-@elementwise("opsdk::remainder(Tensor x, Tensor y) -> Tensor out", infer=broadcast, reference=_remainder, lazy=True)
-def remainder(x: Any, y: Any) -> Any:
-    """x - y ⌊x / y⌋, with the sign of y as Python's %; the derivative in y is -⌊x / y⌋."""
-    return x - vmath.floor(x / y) * y
+# Any: arrays, tensors or Program variables, whichever runtime calls.
+@remainder.backward(composite=True)
+def remainder_grad(x: Any, y: Any, dout: Any) -> Any:
+    """The cotangent, and minus as many of it as y fits into x."""
+    return dout, elementwise_mul(scale(dout, scale=-1.0), floor_divide(x, y))
 
 
 @elementwise("opsdk::atan2(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)

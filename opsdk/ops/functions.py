@@ -38,8 +38,9 @@ from opsdk.ops.elementary import *  # noqa: F403 - of one value each
 from opsdk.ops.elements import indexing
 from opsdk.ops.elementwise import atan2, floor_divide, remainder
 from opsdk.ops.joining import where
-from opsdk.ops.lines import along_axis, by_position, sorting
+from opsdk.ops.lines import along_axis, by_position, moments, sorting
 from opsdk.ops.lines.by_position import gather_nd, index_sample, index_select, scatter
+from opsdk.ops.lines.moments import norm, std, var
 from opsdk.ops.logical import *  # noqa: F403 - those that tell true from false
 from opsdk.ops.matmul import matmul
 
@@ -382,7 +383,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
 
 def _is_public(name: str, value: object) -> bool:
     """Whether something is one of these functions: an op as it is, or what stands here or in a file for itself."""
-    places = __name__, composed.__name__, einsum.__module__, by_position.__name__
+    places = __name__, composed.__name__, einsum.__module__, by_position.__name__, moments.__name__
     return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in places)
 
 

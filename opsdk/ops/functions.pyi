@@ -28,12 +28,10 @@ from opsdk.ops.composed import masked_fill as masked_fill
 from opsdk.ops.composed import mm as mm
 from opsdk.ops.composed import moveaxis as moveaxis
 from opsdk.ops.composed import mv as mv
-from opsdk.ops.composed import norm as norm
 from opsdk.ops.composed import outer as outer
 from opsdk.ops.composed import prod as prod
 from opsdk.ops.composed import repeat_interleave as repeat_interleave
 from opsdk.ops.composed import roll as roll
-from opsdk.ops.composed import std as std
 from opsdk.ops.composed import swapaxes as swapaxes
 from opsdk.ops.composed import t as t
 from opsdk.ops.composed import tile as tile
@@ -41,12 +39,14 @@ from opsdk.ops.composed import trace as trace
 from opsdk.ops.composed import tril as tril
 from opsdk.ops.composed import triu as triu
 from opsdk.ops.composed import unbind as unbind
-from opsdk.ops.composed import var as var
 from opsdk.ops.einsum import einsum as einsum
 from opsdk.ops.lines.by_position import gather_nd as gather_nd
 from opsdk.ops.lines.by_position import index_sample as index_sample
 from opsdk.ops.lines.by_position import index_select as index_select
 from opsdk.ops.lines.by_position import scatter as scatter
+from opsdk.ops.lines.moments import norm as norm
+from opsdk.ops.lines.moments import std as std
+from opsdk.ops.lines.moments import var as var
 
 relu: Op
 sigmoid: Op

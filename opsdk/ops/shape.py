@@ -38,6 +38,19 @@ def as_value(x: Any) -> Any:
     return x if hasattr(x, "shape") else as_numbers(x, "opsdk")
 
 
+# Any: a tensor or Program variable, or an array.
+def known_size(x: Any, axis: int, subject: str) -> int:
+    """Returns the size of an axis.
+
+    Raises:
+        ShapeError: only a run can tell it.
+    """
+    size = x.shape[axis]
+    if isinstance(size, OpenSize):
+        raise size.unknown(f"a number for {subject}")
+    return int(size)
+
+
 @op("opsdk::cast(Tensor x, *, dtype dtype) -> Tensor out")
 def cast(x: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     """x in another dtype; whole numbers beyond its range wrap, floats beyond that of an integer dtype are refused."""

@@ -356,3 +356,23 @@ def test_floats_of_16_bits_are_compared_with_a_whole_number_as_it_is(dtype):
     assert (x == 2049).tolist() == [False, False]
     assert (x < 2049).tolist() == [True, False]
     assert (x >= 2049).tolist() == [False, True]
+
+
+DIVIDED = np.array([1.0, -1.0, 5.5, 7.0, -3.0, 0.3]), np.array([0.1, 0.1, np.inf, -0.7, np.inf, 0.1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_whole_quotients_and_remainders_are_exact_as_python_has_them(dtype):
+    x, y = (values.astype(dtype) for values in DIVIDED)
+    for ours, pythons in ((elementwise.floor_divide, lambda a, b: a // b), (elementwise.remainder, lambda a, b: a % b)):
+        wanted = [pythons(float(a), float(b)) for a, b in zip(x, y, strict=True)]
+        for made in (ours(x, y), ours(opsdk.to_tensor(x), opsdk.to_tensor(y)).numpy()):
+            assert made.dtype == dtype
+            np.testing.assert_allclose(made, wanted, rtol=1e-6)
+
+
+def test_the_derivative_of_a_remainder_is_how_often_the_divisor_fits():
+    x, y = (opsdk.to_tensor([7.0, -7.0, 1.0], "float64", stop_gradient=False) for _ in "xy")
+    y.set_value([2.0, 2.0, 0.1])
+    (x % y).sum().backward()
+    assert (x.grad.tolist(), y.grad.tolist()) == ([1.0, 1.0, 1.0], [-3.0, 4.0, -9.0])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.dtype import computed_in
-from opsdk.core.spec import OpenSize, TensorSpec
+from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.infer import normalize_axes
 from opsdk.define.sample import Sample
@@ -19,7 +19,7 @@ from opsdk.define.vjp import vjp
 from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.joining import concat
 from opsdk.ops.reduction import reduce_sum
-from opsdk.ops.shape import cast, unsqueeze
+from opsdk.ops.shape import cast, known_size, unsqueeze
 
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
@@ -63,9 +63,9 @@ def reduce_prod_grad(x: Any, dout: Any, axis: Any, keepdim: bool) -> Any:
 def _in_halves(x: Any, axes: Sequence[int]) -> Any:
     """Returns the product over axes, kept, by multiplying one half with the other; what is odd is set aside."""
     for axis in axes:
-        if not _length(x, axis, "reduce_prod"):
+        if not known_size(x, axis, "the gradient of reduce_prod"):
             x = reduce_sum(x, axis=[axis], keepdim=True) + 1.0
-        while _length(x, axis, "reduce_prod") > 1:
+        while known_size(x, axis, "the gradient of reduce_prod") > 1:
             half = x.shape[axis] // 2
             joined = _part(x, axis, 0, half) * _part(x, axis, half, 2 * half)
             x = joined if x.shape[axis] == 2 * half else concat([joined, _part(x, axis, 2 * half, None)], axis=axis)
@@ -101,19 +101,12 @@ def cumprod_grad(x: Any, dout: Any, axis: int) -> Any:
 
 def _by_doubling(x: Any, axis: int) -> Any:
     """Returns the products up to each element: of 1, 2, 4 … elements, each from those of half as many."""
-    step, size = 1, _length(x, axis, "cumprod")
+    step, size = 1, known_size(x, axis, "the gradient of cumprod")
     while step < size:
         shifted = _part(x, axis, 0, size - step)
         x = concat([_part(x, axis, 0, step), _part(x, axis, step, None) * shifted], axis=axis)
         step *= 2
     return x
-
-
-def _length(x: Any, axis: int, subject: str) -> int:
-    size = x.shape[axis]
-    if isinstance(size, OpenSize):
-        raise size.unknown(f"a number for the gradient of {subject}")
-    return int(size)
 
 
 def _part(x: Any, axis: int, start: int, stop: int | None) -> Any:
