@@ -6,7 +6,7 @@ from tests.callbacks.prepared import DATA, made
 
 
 def without_times(text):
-    return re.sub(r"\d+m?s/step", "T", re.sub(r"\d\.\d{4}", "N", text))
+    return re.sub(r"\d+m?s/step", "T", re.sub(r"\d+\.\d{4}", "N", text))
 
 
 def test_nothing_is_printed_at_verbose_0(capsys):

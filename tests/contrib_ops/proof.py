@@ -11,7 +11,7 @@ PLAIN = [op for op in opsdk.REGISTRY if op.opdef.name.startswith("contrib::") an
 # Their proofs take 3 to 40 seconds each, most of it in derivatives at every sample and in compilers; the rest of each
 # family is quickly proven with every run, but for those of SWEPT. The sweeps prove all of them, and thoroughly: what CI
 # runs is what `opsdk check --thorough` asks.
-SWEPT = {"normalization", "sequences"}
+SWEPT = {"detection", "linear_algebra", "normalization", "sequences"}
 SLOW = {
     "contrib::advanced_index",
     "contrib::batch_norm",
