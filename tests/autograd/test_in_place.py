@@ -152,3 +152,14 @@ def test_an_empty_part_changes_nothing():
     x[3:] = 5.0
     x[1:1].fill_(2.0)
     assert x.numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_a_wider_float_gives_is_rounded_to_the_tensors_dtype_and_differentiated():
+    x = opsdk.to_tensor(np.array([1.0, 2.0], np.float32), stop_gradient=False)
+    shift = opsdk.to_tensor(np.array([0.1, 3.0]), stop_gradient=False)
+    y = x * 2.0
+    y.add_(shift)
+    assert (y.dtype, y.tolist()) == (np.float32, [np.float32(2.1), 7.0])
+    y.sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (np.float32, [2.0, 2.0])
+    assert (shift.grad.dtype, shift.grad.tolist()) == (np.float64, [1.0, 1.0])
