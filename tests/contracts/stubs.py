@@ -19,6 +19,7 @@ MODULES = (
     "opsdk.nn.layer.activation",
     "opsdk.nn.layer.convolution",
     "opsdk.nn.layer.normalization",
+    "opsdk.nn.layer.of_functions",
     "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",
 )
