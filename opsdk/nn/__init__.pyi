@@ -69,11 +69,9 @@ from opsdk.nn.layer.dropout import Dropout2d as Dropout2d
 from opsdk.nn.layer.dropout import Dropout3D as Dropout3D
 from opsdk.nn.layer.dropout import Dropout3d as Dropout3d
 from opsdk.nn.layer.layer import Layer as Layer
-from opsdk.nn.layer.layers import CrossEntropyLoss as CrossEntropyLoss
 from opsdk.nn.layer.layers import Embedding as Embedding
 from opsdk.nn.layer.layers import Flatten as Flatten
 from opsdk.nn.layer.layers import Linear as Linear
-from opsdk.nn.layer.layers import MSELoss as MSELoss
 from opsdk.nn.layer.normalization import BatchNorm1D as BatchNorm1D
 from opsdk.nn.layer.normalization import BatchNorm1d as BatchNorm1d
 from opsdk.nn.layer.normalization import BatchNorm2D as BatchNorm2D
@@ -106,6 +104,7 @@ from opsdk.nn.layer.of_functions import ConstantPad3D as ConstantPad3D
 from opsdk.nn.layer.of_functions import ConstantPad3d as ConstantPad3d
 from opsdk.nn.layer.of_functions import CosineEmbeddingLoss as CosineEmbeddingLoss
 from opsdk.nn.layer.of_functions import CosineSimilarity as CosineSimilarity
+from opsdk.nn.layer.of_functions import CrossEntropyLoss as CrossEntropyLoss
 from opsdk.nn.layer.of_functions import Fold as Fold
 from opsdk.nn.layer.of_functions import GLU as GLU
 from opsdk.nn.layer.of_functions import GaussianNLLLoss as GaussianNLLLoss
@@ -121,6 +120,7 @@ from opsdk.nn.layer.of_functions import LPPool2d as LPPool2d
 from opsdk.nn.layer.of_functions import LPPool3D as LPPool3D
 from opsdk.nn.layer.of_functions import LPPool3d as LPPool3d
 from opsdk.nn.layer.of_functions import LocalResponseNorm as LocalResponseNorm
+from opsdk.nn.layer.of_functions import MSELoss as MSELoss
 from opsdk.nn.layer.of_functions import MarginRankingLoss as MarginRankingLoss
 from opsdk.nn.layer.of_functions import MaxUnPool1D as MaxUnPool1D
 from opsdk.nn.layer.of_functions import MaxUnPool2D as MaxUnPool2D

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.contracts.tree import REPOSITORY
 
 MODULES = (
+    "gradcheck",
     "opsdk.expr.vmath",
     "opsdk.nn",
     "opsdk.nn.functional",

@@ -9,7 +9,7 @@ from typing import Any
 from opsdk.nn import elementwise_loss, functional
 from opsdk.nn.functions import gates, images, margin_loss, words
 from opsdk.nn.layer.layer import Layer
-from opsdk.nn.loss import check_reduction, nll_loss
+from opsdk.nn.loss import check_reduction, cross_entropy, mse_loss, nll_loss
 from opsdk.nn.windows import FORMATS
 
 _OWN = ("name", "training")  # parameters of a function that no layer keeps
@@ -159,6 +159,8 @@ _LAYERS = (
     _loss("HingeEmbeddingLoss", elementwise_loss.hinge_embedding_loss),
     _loss("SoftMarginLoss", elementwise_loss.soft_margin_loss),
     _loss("MarginRankingLoss", elementwise_loss.margin_ranking_loss, 3),
+    _loss("CrossEntropyLoss", cross_entropy),
+    _loss("MSELoss", mse_loss),
     _loss("CosineEmbeddingLoss", margin_loss.cosine_embedding_loss, 3),
     _loss("GaussianNLLLoss", margin_loss.gaussian_nll_loss, 3),
     _loss("PoissonNLLLoss", margin_loss.poisson_nll_loss),

@@ -901,6 +901,24 @@ class MarginRankingLoss(Layer):
     def forward(self, input: Any, other: Any, label: Any) -> Any:
         """Returns what the function does of these. Differentiable as that is."""
 
+class CrossEntropyLoss(Layer):
+    """`functional.cross_entropy` as a layer, made with its options."""
+
+    def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', soft_label: bool = False, axis: int = -1, use_softmax: bool = True, name: str | None = None) -> None:
+        ...
+
+    def forward(self, input: Any, label: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
+
+class MSELoss(Layer):
+    """`functional.mse_loss` as a layer, made with its options."""
+
+    def __init__(self, reduction: str = 'mean', name: str | None = None) -> None:
+        ...
+
+    def forward(self, input: Any, label: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
+
 class CosineEmbeddingLoss(Layer):
     """`functional.cosine_embedding_loss` as a layer, made with its options."""
 
