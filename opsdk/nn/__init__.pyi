@@ -89,6 +89,7 @@ from opsdk.nn.layer.normalization import LayerNorm as LayerNorm
 from opsdk.nn.layer.normalization import RMSNorm as RMSNorm
 from opsdk.nn.layer.of_functions import BCELoss as BCELoss
 from opsdk.nn.layer.of_functions import BCEWithLogitsLoss as BCEWithLogitsLoss
+from opsdk.nn.layer.of_functions import CTCLoss as CTCLoss
 from opsdk.nn.layer.of_functions import ChannelShuffle as ChannelShuffle
 from opsdk.nn.layer.of_functions import CircularPad1D as CircularPad1D
 from opsdk.nn.layer.of_functions import CircularPad1d as CircularPad1d
@@ -202,6 +203,10 @@ from opsdk.nn.layer.pooling import MaxPool3d as MaxPool3d
 from opsdk.nn.layer.recurrent import GRU as GRU
 from opsdk.nn.layer.recurrent import LSTM as LSTM
 from opsdk.nn.layer.recurrent import SimpleRNN as SimpleRNN
+from opsdk.nn.layer.weighted import Bilinear as Bilinear
+from opsdk.nn.layer.weighted import EmbeddingBag as EmbeddingBag
+from opsdk.nn.layer.weighted import PReLU as PReLU
+from opsdk.nn.layer.weighted import RNNCell as RNNCell
 from opsdk.nn.parameter import Parameter as Parameter
 from opsdk.nn.stateless import functional_call as functional_call
 from opsdk.ops.initializer import ParamAttr as ParamAttr

@@ -11,6 +11,8 @@ from opsdk.nn import normalization as _normalization
 from opsdk.nn import pooling as _pooling
 from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
+from opsdk.nn.functions import bags as _bags
+from opsdk.nn.functions import ctc as _ctc
 from opsdk.nn.functions import distance as _distance
 from opsdk.nn.functions import gates as _gates
 from opsdk.nn.functions import images as _images
@@ -41,7 +43,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
 globals().update(_activations)
 _FAMILIES = (_convolution, _dropout, _elementwise_loss, _normalization, _pooling)
-_MORE = (_distance, _gates, _images, _margin_loss, _sampling)
+_MORE = (_bags, _ctc, _distance, _gates, _images, _margin_loss, _sampling)
 _families = {
     each.__name__: each
     for family in (*_FAMILIES, *_MORE)

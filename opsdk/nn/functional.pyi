@@ -31,6 +31,8 @@ from opsdk.nn.elementwise_loss import margin_ranking_loss as margin_ranking_loss
 from opsdk.nn.elementwise_loss import smooth_l1_loss as smooth_l1_loss
 from opsdk.nn.elementwise_loss import soft_margin_loss as soft_margin_loss
 from opsdk.nn.embedding import embedding as embedding
+from opsdk.nn.functions.bags import embedding_bag as embedding_bag
+from opsdk.nn.functions.ctc import ctc_loss as ctc_loss
 from opsdk.nn.functions.distance import bilinear as bilinear
 from opsdk.nn.functions.distance import cosine_similarity as cosine_similarity
 from opsdk.nn.functions.distance import normalize as normalize

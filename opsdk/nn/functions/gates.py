@@ -131,9 +131,7 @@ def gumbel_softmax(x: Any, temperature: float = 1.0, hard: bool = False, axis: i
 def _in_place(name: str, function: Callable[..., Any]) -> Any:
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(x, Tensor):
-            raise DTypeError(
-                f"{name}_: x expected a tensor to change, got {type(x).__name__}; {name} gives a new value"
-            )
+            raise DTypeError(f"{name}_: x expected a tensor to change, got {type(x).__name__}; call {name}")
         return x._become(function(x, *args, **kwargs), f"{name}_")
 
     called.__name__ = called.__qualname__ = f"{name}_"

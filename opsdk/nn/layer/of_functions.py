@@ -167,6 +167,7 @@ _LAYERS = (
     _loss("MultiMarginLoss", margin_loss.multi_margin_loss),
     _loss("MultiLabelMarginLoss", margin_loss.multi_label_margin_loss),
     _loss("MultiLabelSoftMarginLoss", margin_loss.multi_label_soft_margin_loss),
+    _layer("CTCLoss", functional.ctc_loss, 4, order="blank reduction zero_infinity", fixed={"norm_by_times": False}),
     _loss("TripletMarginLoss", margin_loss.triplet_margin_loss, 3),
     _loss("TripletMarginWithDistanceLoss", margin_loss.triplet_margin_with_distance_loss, 3),
 )

@@ -973,6 +973,18 @@ class MultiLabelSoftMarginLoss(Layer):
     def forward(self, input: Any, label: Any) -> Any:
         """Returns what the function does of these. Differentiable as that is."""
 
+class CTCLoss(Layer):
+    """`functional.ctc_loss` as a layer, made with its options, with norm_by_times=False."""
+
+    def __init__(self, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False, name: str | None = None) -> None:
+        ...
+
+    def forward(self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
+
+    def extra_repr(self: Layer) -> str:
+        """Returns what it was made with."""
+
 class TripletMarginLoss(Layer):
     """`functional.triplet_margin_loss` as a layer, made with its options."""
 
