@@ -16,6 +16,12 @@ OPTIMIZERS = {
     "AdamW": {"beta1": 0.8},
     "RMSProp": {"momentum": 0.5, "centered": True},
     "Adagrad": {"initial_accumulator_value": 0.1},
+    "Adamax": {},
+    "NAdam": {"momentum_decay": 0.1},
+    "RAdam": {"beta2": 0.7},
+    "Adadelta": {"rho": 0.8},
+    "Rprop": {"etas": (0.3, 1.5)},
+    "Lamb": {"always_adapt": True},
 }
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3)
 
