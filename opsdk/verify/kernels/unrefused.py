@@ -121,7 +121,7 @@ def _shortened(session: Session) -> Iterator[tuple[str, str, Call]]:
     """
     opdef = session.opdef
     pointed = {other for _, other in _positions(opdef)}
-    for call in bases(session.calls):
+    for call in bases(opdef, session.calls):
         yield from (found for found in shortened(opdef, call) if found[0] not in pointed)
 
 
