@@ -28,7 +28,7 @@ _LONG = 2051  # elements of an axis, for threads to meet
 _NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
 _VALUES = (
-    *("every value twice", "all equal", "whole numbers", "zeros", "in tens", "great", _NAN, "one inf"),
+    *("every value twice", "all equal", "whole numbers", "halves", "zeros", "in tens", "great", _NAN, "one inf"),
     *("every other one", "none"),
 )
 
