@@ -88,7 +88,7 @@ def _say_what_judges_values(session: Session) -> None:
     opdef, reference = session.opdef, session.opdef.kernels.reference()
     if any(kernel is not reference and language_of(kernel).changes_inputs for kernel in opdef.kernels):
         return
-    if callable(opdef.traits.surrogate) and session.calls and all(_is_alike(opdef, call) for call in session.calls):
+    if session.calls and all(_is_alike(opdef, call) for call in session.calls):
         session.notes[f"{opdef.name}: its values are those of the declared surrogate"] = None
     else:
         told = "the gradient is a surrogate's, and no kernel is written beside the reference"
@@ -97,7 +97,10 @@ def _say_what_judges_values(session: Session) -> None:
 
 def _is_alike(opdef: OpDef, call: Call) -> bool:
     """Whether a surrogate gives the values of its op, as one does that stops the gradient of a part."""
-    kernels = opdef.kernels.reference(), stand_in(opdef, opdef.traits.surrogate)
+    surrogate = opdef.traits.surrogate
+    if not callable(surrogate):
+        return False
+    kernels = opdef.kernels.reference(), stand_in(opdef, surrogate)
     try:
         made, other = (flat(launch(opdef, kernel, call.inputs, call.attrs)) for kernel in kernels)
         pairs = list(zip(made, other, strict=True))
