@@ -26,6 +26,11 @@ Self = TypeVar("Self", bound="TensorState")
 # Who is told of each tensor before it changes in place.
 BEFORE_CHANGE: Current[Callable[[Any], None] | None] = Current("changes in place", None)  # any: a tensor
 
+# What to do about a leaf that needs a gradient and is to be changed; of the state of an op that has a backward, since
+# no_grad would take the gradients of its other inputs too.
+_CHANGE = "change it inside opsdk.no_grad()"
+_KEEP = "as state of an op that has a backward keep it in a layer by register_buffer(), or set its stop_gradient = True"
+
 
 def about_to_change(tensors: Iterable[TensorState]) -> None:
     """Tells whoever keeps what is changed in place."""
@@ -103,13 +108,14 @@ class TensorState:
 
 
 # Any, from here on: a tensor, which stands one module above.
-def check_in_place(tensor: Any, subject: str, *, is_recorded: bool = False) -> None:
+def check_in_place(tensor: Any, subject: str, *, is_recorded: bool = False, remedy: str = _CHANGE) -> None:
     """Checks that a tensor may be changed in place now.
 
     Args:
         tensor: to be changed.
         subject: who asks.
         is_recorded: whether the change becomes part of the graph.
+        remedy: what to do about a leaf that needs a gradient.
 
     Raises:
         InPlaceError: it is a leaf that needs a gradient, and recording is on; or as of `check_unviewed`.
@@ -117,7 +123,7 @@ def check_in_place(tensor: Any, subject: str, *, is_recorded: bool = False) -> N
     if is_grad_enabled() and not tensor.stop_gradient and tensor._edge is None:
         raise InPlaceError(
             f"{subject}: expected a tensor without stop_gradient=False or recording off, got a leaf that needs a "
-            "gradient; change it inside opsdk.no_grad()"
+            f"gradient; {remedy}"
         )
     check_unviewed(tensor, subject, is_recorded=is_recorded)
 
@@ -135,14 +141,17 @@ def check_changes(plan: TapePlan, inputs: Sequence[Any]) -> None:
     opdef, schema = plan.opdef, plan.opdef.schema
     for position in schema.mutated_inputs:
         name, flows = schema.inputs[position].name, position in plan.carries
+        has_backward = opdef.grad is not None or opdef.is_composite
         for tensor in flat(inputs[position]):
             subject = f"{opdef.subject}, input {name!r}"
             if not opdef.is_composite:  # whose parts ask for themselves
-                check_in_place(tensor, subject, is_recorded=flows and is_differentiable(tensor._array.dtype))
-            if tensor._stop or not is_grad_enabled() or (flows and (opdef.grad is not None or opdef.is_composite)):
+                is_recorded = flows and is_differentiable(tensor._array.dtype)
+                hint = _KEEP if has_backward and not flows else _CHANGE
+                check_in_place(tensor, subject, is_recorded=is_recorded, remedy=hint)
+            if tensor._stop or not is_grad_enabled() or (flows and has_backward):
                 continue
             why, remedy = "the op has no backward", "on a copy"
-            if opdef.grad is not None or opdef.is_composite:
+            if has_backward:
                 why, remedy = "no output passes its gradient on", "on its detach().clone()"
             raise InPlaceError(
                 f"{subject}: expected a tensor outside of the graph, since {why}, got one that needs a gradient; call "

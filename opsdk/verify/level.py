@@ -16,7 +16,7 @@ Level = Literal["quick", "default", "thorough"]
 BUDGETS: dict[Level, int] = {"quick": 400, "default": 1500, "thorough": 1500}
 
 # What a quick check does not look at, beside most of the samples.
-LEFT_OUT = "sizes and values that no sample has; compiled kernels in a second dtype; gradients of gradients"
+LEFT_OUT = "sizes and values that no sample has; races; compiled kernels in a second dtype; gradients of gradients"
 
 
 def level_of(value: object) -> Level:

@@ -33,6 +33,7 @@ from opsdk.verify.kernels.rows import check_rows
 from opsdk.verify.kernels.threads import check_blocks, check_threads
 from opsdk.verify.kernels.uneven import check_uneven
 from opsdk.verify.kernels.unrefused import tell_unrefused
+from opsdk.verify.kernels.watched import racing
 from opsdk.verify.level import BUDGETS, LEFT_OUT, Level, few, level_of
 from opsdk.verify.parity import check_runtimes, check_second_order
 from opsdk.verify.report import Coverage, Spent, Verdict, VerifyReport
@@ -172,7 +173,8 @@ def _examine_all(sessions: Sequence[Session], samples: Iterable[Sample] | None, 
 
 def _examine_rest(sessions: Sequence[Session], values_alone: Sequence[bool]) -> None:
     """Proves what is about ops whose kernels ran: of some the values alone."""
-    with without([(session.opdef, kernel) for session in sessions for kernel in keeps_wrong(session)]):
+    left = [(session.opdef, [*keeps_wrong(session), *racing(session)]) for session in sessions]
+    with without([(opdef, kernel) for opdef, kernels in left for kernel in kernels]):
         for k, session in enumerate(sessions):
             if session.is_judged:
                 outside = next((later.opdef for later in sessions[k + 1 :] if later.has("bounds")), None)

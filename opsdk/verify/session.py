@@ -143,7 +143,8 @@ class Session:
     def others(self, place: str = "cpu") -> list[Kernel]:
         """Returns an author's kernels beside the reference, of a thorough check those of expressions too."""
         kernels, reference = self.opdef.kernels, self.opdef.kernels.reference()
-        here = [k for k in kernels if k is not reference and self.wants(k) and k.key.place == place]
+        wanted = [kernel for kernel in kernels if self.wants(kernel) and not self.races(kernel)]
+        here = [kernel for kernel in wanted if kernel is not reference and kernel.key.place == place]
         return [kernels.loaded(k) for k in here if language_of(k).changes_inputs or self._is_derived(k)]
 
     def _is_derived(self, kernel: Kernel) -> bool:
@@ -217,6 +218,10 @@ class Session:
     def is_judged(self) -> bool:
         """Whether its kernels run on its calls as they should, so that there is something to judge."""
         return not self.has("samples", "runs", "bounds", "mutation", "alias", "infer")
+
+    def races(self, kernel: Kernel) -> bool:
+        """Whether threads of a kernel meet, so that its numbers are other ones at times."""
+        return (KernelId.of(kernel, None).at_any_dtype, "race") in self.findings
 
     def has(self, *checks: str) -> bool:
         """Whether a finding of one of some kinds of check is there."""

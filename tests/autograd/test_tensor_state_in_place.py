@@ -32,6 +32,34 @@ def test_a_leaf_that_needs_a_gradient_may_be_changed_only_without_recording(leaf
         check_in_place(leaf, "here")
 
 
+@pytest.mark.parametrize(
+    ("has_backward", "remedy"),
+    [
+        (
+            True,
+            r"as state of an op that has a backward keep it in a layer by register_buffer\(\), or set its stop_gradi",
+        ),
+        (False, r"change it inside opsdk.no_grad\(\)\n"),  # which takes no gradient of another input
+    ],
+)
+def test_a_parameter_that_is_the_state_of_an_op_is_to_be_a_buffer(leaf, has_backward, remedy):
+    @opsdk.op("t::counted(Tensor x, Tensor(a!) count) -> Tensor y", constant=["count"], infer=lambda x: x)
+    def counted(x, count):
+        count += 1
+        return x * 2
+
+    if has_backward:
+        counted.backward(lambda dy: 2 * dy)
+    x = opsdk.to_tensor([1.0, 2.0, 3.0, 4.0], stop_gradient=not has_backward)
+    with pytest.raises(
+        InPlaceError, match=f"op 't::counted', input 'count': .*got a leaf that needs a gradient; {remedy}"
+    ):
+        counted(x, leaf)
+    leaf.stop_gradient = True
+    counted(x, leaf)
+    np.testing.assert_array_equal(leaf.numpy(), [2.0, 3.0, 4.0, 5.0])
+
+
 @pytest.mark.parametrize("taken", VIEWS.values(), ids=VIEWS)
 def test_a_view_of_a_leaf_that_needs_a_gradient_may_be_changed_only_without_recording(leaf, taken):
     view = taken(leaf)

@@ -1,6 +1,7 @@
 """A backward is held to the surrogate that its op declares."""
 
 import numpy as np
+import pytest
 
 import gradcheck
 import opsdk
@@ -90,6 +91,27 @@ def test_a_surrogate_of_another_shape_or_that_raises_is_found(define):
 
     report = verify(define(round_half, lambda dy: dy.copy(), surrogate=broken, replace=True))
     assert "RuntimeError: not written" in report.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "has_kernel", "is_told"),
+    [
+        (straight, False, True),
+        (True, False, True),
+        (straight, True, False),
+        (lambda x: x + gradcheck.stop_gradient(np.round(x) - x), False, False),
+    ],
+    ids=["other values", "none given", "a kernel", "the same values"],
+)
+def test_it_is_said_where_nothing_judges_the_values(define, surrogate, has_kernel, is_told):
+    op = define(round_half, lambda dy: dy.copy(), surrogate=surrogate)
+    if has_kernel:
+        op.kernel("cpu", lambda x: np.rint(x), language="numpy", dtype="float64")
+    report = verify(op)
+    told = "planted::f: its values are compared with nothing, since the gradient is a surrogate's, and no kernel is "
+    assert [text.startswith(told) for text in report.coverage.skipped if "values" in text] == [True] * is_told
+    by_surrogate = "planted::f: its values are those of the declared surrogate" in report.coverage.notes
+    assert by_surrogate == (not has_kernel and not is_told)
 
 
 def test_the_identity_is_a_surrogate_that_hands_its_input_on(define):

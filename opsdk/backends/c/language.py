@@ -72,13 +72,20 @@ class CffiC(Language):
         """Returns a launch that fills arrays made by `empty(shape, dtype)`."""
         return slow("opsdk.backends.c.row").launch_into(opdef, kernel, empty)
 
-    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+    def watches(self, kernel: Kernel, *, compiles: bool = True) -> tuple[str, ...]:
         """Returns what sanitizers look for."""
+        if not compiles:
+            return ()
         has_threads = COptions(**kernel.options).uses_openmp
         return ("bounds", "undefined", "race") if has_threads else ("bounds", "undefined")
 
     def watched(
-        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+        self,
+        opdef: OpDef,
+        kernel: Kernel,
+        calls: Sequence[tuple[Sequence[Any], dict[str, Any]]],
+        *,
+        compiles: bool = True,
     ) -> Iterator[Fault]:
         """Yields what sanitizers find."""
         yield from slow("opsdk.backends.c.sanitized").sanitized(opdef, kernel, calls)

@@ -137,14 +137,25 @@ class Language(Notation):
         """Returns the sizes from which a kernel that opsdk wrote does something else."""
         return ()
 
-    def watches(self, kernel: Kernel) -> tuple[str, ...]:
+    def watches(self, kernel: Kernel, *, compiles: bool = True) -> tuple[str, ...]:
         """Returns what the watched run of a kernel looks for: `bounds`, `undefined`, `race`; nothing where none is."""
         return ()
 
     def watched(
-        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+        self,
+        opdef: OpDef,
+        kernel: Kernel,
+        calls: Sequence[tuple[Sequence[Any], dict[str, Any]]],
+        *,
+        compiles: bool = True,
     ) -> Iterator[Fault]:
-        """Yields what a kernel does that is compiled to watch itself, at calls, each its inputs and attributes.
+        """Yields what a kernel does that watches itself, at calls, each its inputs and attributes.
+
+        Args:
+            opdef: the op.
+            kernel: one of it.
+            calls: where it is watched.
+            compiles: whether it is compiled anew for that, which takes seconds; else what is seen without.
 
         Raises:
             NotWatchedError: that cannot be looked at.

@@ -57,15 +57,21 @@ class NumbaCPU(Language):
         """Returns a launch that fills arrays made by `empty(shape, dtype)`, where the kernel takes its outputs."""
         return slow("opsdk.backends.numba.cpu").launch_of(opdef, kernel, empty)
 
-    def watches(self, kernel: Kernel) -> tuple[str, ...]:
-        """Returns what its watched run looks for."""
-        return ("bounds", "race") if slow("opsdk.backends.numba.watched").is_parallel(kernel) else ("bounds",)
+    def watches(self, kernel: Kernel, *, compiles: bool = True) -> tuple[str, ...]:
+        """Returns what its watched run looks for; races by its Python text alone."""
+        races = ("race",) if slow("opsdk.backends.numba.watched").is_parallel(kernel) else ()
+        return ("bounds", *races) if compiles else races
 
     def watched(
-        self, opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+        self,
+        opdef: OpDef,
+        kernel: Kernel,
+        calls: Sequence[tuple[Sequence[Any], dict[str, Any]]],
+        *,
+        compiles: bool = True,
     ) -> Iterator[Fault]:
         """Yields an index that is beyond an array, or two steps of a parallel loop at one element."""
-        yield from slow("opsdk.backends.numba.watched").watched(opdef, kernel, calls)
+        yield from slow("opsdk.backends.numba.watched").watched(opdef, kernel, calls, compiles=compiles)
 
     def watched_most(self, kernel: Kernel) -> float:
         """Returns how many elements a call may have whose parallel loops are looked at."""

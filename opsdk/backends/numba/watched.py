@@ -19,28 +19,40 @@ from opsdk.define.opdef import OpDef
 
 
 # Any, in this file: one entry per input, an array, a list of arrays or None; attribute values.
-def watched(opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]) -> Iterator[Fault]:
+def watched(
+    opdef: OpDef,
+    kernel: Kernel,
+    calls: Sequence[tuple[Sequence[Any], dict[str, Any]]],
+    *,
+    compiles: bool = True,
+) -> Iterator[Fault]:
     """Yields the first index that is beyond an array, its line by the Python text; or else the first race.
 
     Raises:
         NotWatchedError: the kernel does not compile so.
     """
+    beyond = _beyond(opdef, kernel, calls) if compiles else None
+    if beyond is not None:
+        yield beyond
+    elif is_parallel(kernel):
+        yield from races(opdef, kernel, calls)
+
+
+def _beyond(opdef: OpDef, kernel: Kernel, calls: Sequence[tuple[Sequence[Any], dict[str, Any]]]) -> Fault | None:
+    """Returns the first index that is beyond an array, as a build that checks indices raises it."""
     launch = launch_of(opdef, kernel, is_checked=True)
     for number, (inputs, attrs) in enumerate(calls):
         try:
             launch(*each(inputs, np.copy), **attrs)
         except IndexError as error:
-            yield _told(opdef, kernel, number, error, inputs, attrs)
-            return
+            return _told(opdef, kernel, number, error, inputs, attrs)
         except OpsdkError:  # it refuses the call, which is told where it runs
             continue
         except Exception as error:
             raise NotWatchedError(
                 f"it does not run with its indices checked, {type(error).__name__}: {error}"
             ) from error
-
-    if is_parallel(kernel):
-        yield from races(opdef, kernel, calls)
+    return None
 
 
 def is_parallel(kernel: Kernel) -> bool:

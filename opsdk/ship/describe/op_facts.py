@@ -243,8 +243,10 @@ def _infer(opdef: OpDef) -> str:
 def _declared(opdef: OpDef) -> str:
     traits = opdef.traits
     why = {name: f"{name} ({reason})" for name, reason in traits.reasons.items()}
-    named = [why.get(name, name) for name in traits.nondifferentiable]
-    parts = [f"nondifferentiable {', '.join(named)}"] if named else []
+    constant = [name for name in traits.constant if name not in why]  # with a reason by nondifferentiable=
+    without = [name for name in traits.nondifferentiable if name not in constant]
+    declared = {"nondifferentiable": without, "constant": constant}
+    parts = [f"{what} {', '.join(why.get(name, name) for name in names)}" for what, names in declared.items() if names]
     parts += [f"{name} {domain_of(opdef, name).name.replace('inf', '∞')}" for name in traits.domain]
     parts += [] if traits.deterministic else ["not deterministic"]
     parts += [f"gradient accurate to {traits.accuracy:g}"] if traits.accuracy is not None else []

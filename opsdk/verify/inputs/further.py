@@ -28,7 +28,7 @@ _LONG = 2051  # elements of an axis, for threads to meet
 _NAN = "one nan"
 # Of the patterns of values those that differ in what a gradient is there.
 _VALUES = (
-    *("every value twice", "all equal", "whole numbers", "zeros", "in tens", "great", _NAN, "one inf"),
+    *("every value twice", "all equal", "whole numbers", "halves", "zeros", "in tens", "great", _NAN, "one inf"),
     *("every other one", "none"),
 )
 
@@ -99,7 +99,7 @@ def _lengthened(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator, l
         except UnusableSamplesError:  # the forward's own report says so
             return []
         return list(derive(forward, _lengthened(forward, calls, rng, length, forms), rng))
-    made = [(call, {old: length}) for call in bases(calls)[:forms] for old in list(lengths_of(opdef, call))[:2]]
+    made = [(call, {old: length}) for call in bases(opdef, calls)[:forms] for old in list(lengths_of(opdef, call))[:2]]
     return [there for call, change in made if (there := resized(opdef, call, change, rng)) is not None]
 
 
@@ -111,16 +111,17 @@ def _further(
     if forward is None:
         far = _of_far_integers(opdef, calls, rng) if reads_any else ()
         sized = resized_calls(opdef, calls, beyond, rng)
-        return [*sized, *_tied(opdef, sized), *_of_other_integers(calls), *far]
+        return [*sized, *_tied(opdef, sized), *_of_other_integers(opdef, calls), *far]
     try:
         own = calls_of(forward, None, int(rng.integers(2**31)))
     except UnusableSamplesError:  # the forward's own report says so
         return []
     found = _further(forward, own, beyond, rng, reads_any)
     if forward.gradient_of is None:
-        found += [made for call in bases(own) for reason in _VALUES for made in patterned(forward, call, reason)]
+        chosen = bases(forward, own)
+        found += [made for call in chosen for reason in _VALUES for made in patterned(forward, call, reason)]
         for i in range(count) if (count := len(forward.schema.inputs)) > 1 else ():  # one of them may refuse nan
-            found += [made for call in bases(own)[:1] for made in patterned(forward, call, _NAN, [i])]
+            found += [made for call in chosen[:1] for made in patterned(forward, call, _NAN, [i])]
     return list(derive(forward, found, rng))
 
 
@@ -133,9 +134,9 @@ def _tied(opdef: OpDef, calls: Sequence[Call]) -> Iterator[Call]:
                 yield from (replace(there, reason=f"{call.reason}, values: {reason}") for there in made)
 
 
-def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
+def _of_other_integers(opdef: OpDef, calls: Sequence[Call]) -> Iterator[Call]:
     """Yields calls whose integers have other dtypes, of those that hold them; with integers below 0 where there are."""
-    holding = [call for call in bases(calls) if any(array.dtype.kind in "iu" for array in flat(call.inputs))]
+    holding = [call for call in bases(opdef, calls) if any(array.dtype.kind in "iu" for array in flat(call.inputs))]
     signed = [call for call in calls if any(a.dtype.kind == "i" and a.size and a.min() < 0 for a in flat(call.inputs))]
     for call in dict.fromkeys([*holding[:1], *signed[:1]]):
         yield from (made for name in _INTEGERS if (made := _with_integers(call, name)) is not None)
@@ -143,7 +144,7 @@ def _of_other_integers(calls: Sequence[Call]) -> Iterator[Call]:
 
 def _of_far_integers(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator) -> Iterator[Call]:
     """Yields calls with integers of uint8 that int8 does not hold, in one input, which count along a long axis."""
-    for call in bases(calls):
+    for call in bases(opdef, calls):
         for k, array in enumerate(flat(call.inputs)):
             is_count = array.dtype.kind in "iu" and array.size > 0 and array.min() >= 0
             along = [pair for pair in lengths_of(opdef, call).items() if is_count and array.max() <= pair[1]]

@@ -43,6 +43,8 @@ NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "within ±1": lambda line: np.tanh(line),
     "beyond ±1": lambda line: np.where(line < 0, line - 1.5, line + 1.5),
     "whole numbers": lambda line: np.arange(line.size) % 7 - 3.0,
+    "halves": lambda line: (np.arange(line.size) - line.size // 2) / 2,
+    "sixteenths": lambda line: (np.arange(line.size) - line.size // 2) / 16,
     "0, 1, 2 and so on": lambda line: np.arange(float(line.size)),
     "in tens": lambda line: line * 10,
     "in hundreds": lambda line: line * 300,

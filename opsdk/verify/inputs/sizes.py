@@ -26,7 +26,7 @@ _FARTHEST = 2048  # the greatest number in a source that is taken for a length a
 _THRESHOLDS = 2
 _GROUPS = 4  # lengths of a call that are changed
 _MOST, _PAST = 1 << 15, 1 << 17  # elements of a call; of one past a length that a source names
-_BASES = 2  # calls that are changed, each of another form
+_BASES = 2  # calls that are changed at least, each of another form
 
 
 def lengths_beyond(numbers: Iterable[int]) -> tuple[int, ...]:
@@ -35,17 +35,44 @@ def lengths_beyond(numbers: Iterable[int]) -> tuple[int, ...]:
     return (*LARGER, *[n + 3 for n in left[:_THRESHOLDS]])
 
 
-def bases(calls: Sequence[Call]) -> list[Call]:
-    """Returns the calls that are changed: of different forms, and of each that which tells the most axes apart."""
+def bases(opdef: OpDef, calls: Sequence[Call]) -> list[Call]:
+    """Returns the calls that are changed: of different forms, and of each that which tells the most axes apart.
+
+    Whatever calls choose of flags and texts, and leave out of optional inputs, one of them does.
+    """
     best: dict[Any, Call] = {}
     for call in calls:
         arrays = flat(call.inputs)
-        if call.invented is not None or not arrays or sum(array.size for array in arrays) > _MOST // 8:
+        is_meant = call.invented is None or isinstance(call.invented.value, bool)  # of a flag both values are
+        if not is_meant or not arrays or sum(array.size for array in arrays) > _MOST // 8:
             continue
         form = tuple(None if value is None else "" for value in call.inputs), str(sorted(call.attrs.items(), key=str))
         if form not in best or _rank(call) > _rank(best[form]):
             best[form] = call
-    return sorted(best.values(), key=_rank, reverse=True)[:_BASES]
+    ranked = sorted(best.values(), key=_rank, reverse=True)
+    return covering(opdef, ranked[:_BASES], ranked)
+
+
+def covering(opdef: OpDef, found: Sequence[Call], calls: Sequence[Call]) -> list[Call]:
+    """Returns calls, and after them few others with which all that calls choose is chosen by one of them."""
+    chosen = {id(call): _chosen(opdef, call) for call in (*found, *calls)}
+    made = list(found)
+    seen = {choice for call in made for choice in chosen[id(call)]}
+    while calls:
+        most = max(calls, key=lambda call: len(chosen[id(call)] - seen))
+        if not chosen[id(most)] - seen:
+            break
+        made.append(most)
+        seen |= chosen[id(most)]
+    return made
+
+
+def _chosen(opdef: OpDef, call: Call) -> set[tuple[str, object]]:
+    """Returns the flags and texts of a call, and which optional inputs it has."""
+    attrs = {**{decl.name: decl.default for decl in opdef.schema.attrs}, **call.attrs}
+    given = zip(opdef.schema.inputs, call.inputs, strict=True)
+    present = {(decl.name, value is not None) for decl, value in given if decl.kind == "optional"}
+    return present | {(name, value) for name, value in attrs.items() if isinstance(value, (bool, str))}
 
 
 def _rank(call: Call) -> tuple[int, int, int]:
@@ -120,7 +147,7 @@ def resized_calls(opdef: OpDef, calls: Sequence[Call], beyond: Sequence[int], rn
     """Returns calls of other sizes, those first that were small; each of shapes that no other has."""
     seen = {_shapes(call) for call in calls}
     found: list[Call] = []
-    for base in bases(calls):
+    for base in bases(opdef, calls):
         least = least_lengths(label for axes in labels_of(opdef, base) for label in axes)
         for change in _changes(lengths_of(opdef, base), beyond, least):
             most = _PAST if max(change.values()) > LARGER[-1] else _MOST

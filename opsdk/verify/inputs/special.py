@@ -18,7 +18,7 @@ _GAP = 2.0**-10  # between the two least eigenvalues, as a share of the distance
 
 def special_calls(opdef: OpDef, calls: Sequence[Call], rng: np.random.Generator) -> Iterator[Call]:
     """Yields calls where eigenvalues are close, numbers great, axes of one element, or arrays square."""
-    for base in bases([call for call in calls if not call.extra])[:1]:
+    for base in bases(opdef, [call for call in calls if not call.extra])[:1]:
         lengths = lengths_of(opdef, base)
         made = [_with_close_eigenvalues(base)]
         if opdef.samples is not None and opdef.traits.accuracy is None:  # what approximates is declared near samples

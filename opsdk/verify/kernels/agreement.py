@@ -23,7 +23,7 @@ from opsdk.verify.inputs.domains import held
 from opsdk.verify.inputs.stock import GREAT
 from opsdk.verify.kernels.launch import refusing, results
 from opsdk.verify.kernels.place import place
-from opsdk.verify.kernels.reach import is_finite, leaves, source, widened, without_overflow
+from opsdk.verify.kernels.reach import decided, is_finite, leaves, source, widened, without_overflow
 from opsdk.verify.kernels.rounding import SHORT_EPS, Moves, Rounding
 from opsdk.verify.session import Case
 
@@ -42,6 +42,8 @@ _OF_NAN = {
     False: "nan or an infinity of the inputs makes nan in the reference and none in this kernel; decide which is meant",
 }
 LAST = "only the last element: a loop that ends one too early does this"
+_OF_TIES = "of a tie: the reference gives the same in float32 and longdouble, so no rounding decides it"
+_STEP = 1e-3  # of an output's largest element, and of 1: what is farther off is no rounding of simple numbers
 # Relative error from which a value may be anything: zero, or what the memory held before.
 _STALE = 0.5
 _SHORT, _LONG = (np.dtype("float32"), np.dtype("complex64")), np.dtype("float64")
@@ -223,17 +225,33 @@ def check_values(
         elif is_inexact(want) or not is_reference:
             # Far out, what is lost beside 1 is no fault: what is meant to show there is an overflow.
             floor = 1.0 if call.reason == GREAT or judged is not None else 0.0
+            ties = None if is_reference else _of_ties(case, long, k, got, want)
             if judged is not None and _is_shaky(rounding.together[k], want, eps):
-                continue
+                if ties is None:
+                    continue
+                got = np.where(ties, got, want).astype(got.dtype)
             if judged is None and not is_reference and is_float(want):
                 want = without_overflow(case, long, name, got, want)
             # The reference is to lose no more than its inputs have digits.
             most = eps * _largest(long, want.shape) if is_reference else None
             for moved in _moves(rounding, k, most, want):
-                found = measure(got, want, moved, eps, units, floor, declared)
+                held_to = moved if ties is None or moved is None else np.where(ties, 0.0, moved)
+                found = measure(got, want, held_to, eps, units, floor, declared)
                 if not found.count:
                     break
-            _record(case, name, found, got.shape, source(case, long, k, found.index) if found.count else "")
+            cause = _OF_TIES if ties is not None and found.count and ties[found.index] else None
+            _record(case, name, found, got.shape, source(case, long, k, found.index) if found.count else "", cause)
+
+
+def _of_ties(case: Case, long: Call, k: int, got: np.ndarray, want: np.ndarray) -> np.ndarray | None:
+    """Returns which elements are on another side of a step than the reference though no rounding decides; or None."""
+    if not is_float(got) or not is_float(want) or case.opdef.traits.accuracy:
+        return None
+    with np.errstate(all="ignore"):
+        largest = np.max(np.abs(want), initial=1.0, where=np.isfinite(want))
+        far = np.isfinite(want) & np.isfinite(got) & (np.abs(got - want) > _STEP * largest)
+    ties = far & decided(case.opdef, long, k, want) if far.any() else far
+    return ties if ties.any() else None
 
 
 def _is_shaky(moved: np.ndarray | None, want: np.ndarray, eps: float) -> bool:
@@ -283,7 +301,7 @@ def _largest(call: Call, shape: tuple[int, ...]) -> np.ndarray:
     return np.asarray(np.max(sizes, axis=0) if sizes else max((np.max(a, initial=0.0) for a in arrays), default=0.0))
 
 
-def _record(case: Case, name: str, found: Difference, shape: Any, source: str) -> None:
+def _record(case: Case, name: str, found: Difference, shape: Any, source: str, cause: str | None) -> None:
     opdef, call, line = case.opdef, case.call, case.line
     case.did("value")
     if not (found.count and call.is_far):
@@ -299,6 +317,6 @@ def _record(case: Case, name: str, found: Difference, shape: Any, source: str) -
         index=found.index,
         analytic=None if isinstance(found.got, complex) else found.got,
         numeric=None if isinstance(found.expected, complex) else found.expected,
-        cause=LAST if found.is_last else None,
+        cause=LAST if found.is_last else cause,
         compare=_OF_NAN[is_finite(call)] if is_blind else "",
     )

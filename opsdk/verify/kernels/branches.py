@@ -14,8 +14,10 @@ from opsdk.backends.call.language import language_of
 from opsdk.core.errors import AliasError
 from opsdk.define.call import complete_attrs
 from opsdk.define.kernel.kernel import Kernel
+from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, copies, flat
 from opsdk.verify.inputs.patterns import PATTERNS, patterned
+from opsdk.verify.inputs.sizes import covering
 from opsdk.verify.kernels.elsewhere import compare
 from opsdk.verify.kernels.launch import plan_of, results_of
 from opsdk.verify.kernels.memory import tried
@@ -30,14 +32,15 @@ def check_branches(session: Session) -> None:
     """Runs every kernel of an author's on patterns of values; compares its inputs with copies, its results."""
     opdef = session.opdef
     reference = opdef.kernels.reference()
-    kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
+    wanted = [kernel for kernel in opdef.kernels if session.wants(kernel) and not session.races(kernel)]
+    kernels = [kernel for kernel in wanted if kernel.key.place == "cpu"]
     if opdef.schema.namespace == "opsdk" or not (
         session.others() or any(language_of(kernel).changes_inputs for kernel in kernels)
     ):
         return
     first = [] if reference is None else [reference]
     served = [opdef.kernels.loaded(kernel) for kernel in dict.fromkeys([*first, *kernels])]
-    for call, is_first in _varied(session.calls):
+    for call, is_first in _varied(opdef, session.calls):
         for varied in _patterned(session, call, is_first):
             truth: list[Any] | None = None
             for kernel in served:
@@ -51,16 +54,17 @@ def check_branches(session: Session) -> None:
                     compare(session.case(kernel, varied), made, truth)
 
 
-def _varied(calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
-    """Yields some calls, each of sizes that no other has, and whether it is the first."""
-    found: dict[Any, Call] = {}
+def _varied(opdef: OpDef, calls: Sequence[Call]) -> Iterator[tuple[Call, bool]]:
+    """Yields some calls, each of sizes or of choices that no other has, and whether it is the first."""
+    found: dict[Any, list[Call]] = {}
     for call in calls:
         sizes = tuple(array.size for array in flat(call.inputs))
         if sizes and all(sizes) and sum(sizes) <= _MOST:
-            found.setdefault(sizes, call)
+            found.setdefault(sizes, []).append(call)
     kept = list(found)[: _SHAPES - 1]
     kept += sorted(found.keys() - kept, key=sum)[-1:]
-    yield from ((found[sizes], sizes == kept[0]) for sizes in kept)
+    chosen = covering(opdef, [found[sizes][0] for sizes in kept], [call for calls in found.values() for call in calls])
+    yield from ((call, k == 0) for k, call in enumerate(chosen))
 
 
 def _patterned(session: Session, call: Call, is_first: bool) -> Iterator[Call]:

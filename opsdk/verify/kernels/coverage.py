@@ -56,7 +56,7 @@ def _taken(session: Session, kernels: Sequence[Kernel]) -> Iterator[Call]:
     chosen = [list(range(count)), *([i] for i in range(count))]
     varied = [
         made
-        for call in bases(session.calls)
+        for call in bases(opdef, session.calls)
         for reason in PATTERNS
         for positions in chosen
         for made in patterned(opdef, call, reason, positions)

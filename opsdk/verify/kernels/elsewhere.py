@@ -31,7 +31,7 @@ from opsdk.verify.session import Case, Session, said
 
 # Values at which it overflows, or not, how a formula is written; further down they count.
 _BEYOND = ("values: huge", "values: one huge")
-_FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first
+_FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first, for races too
 
 # Any, in this file: one entry per result of a call, an array, a list of arrays, or None.
 
@@ -46,7 +46,7 @@ def check_elsewhere(session: Session) -> None:
     if opdef.schema.namespace == "opsdk" or reference is None or not is_asked:
         return
     refused = tried = 0
-    ran: dict[Kernel, list[Case]] = {}
+    given: dict[Kernel, list[tuple[Case, list[Any] | None]]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as that of a mean of nothing
         for call in further_calls(opdef, session.calls, session.seed, others):
@@ -60,16 +60,24 @@ def check_elsewhere(session: Session) -> None:
                     continue  # compiled for each dtype anew, which takes seconds, of what it is told
                 variant = next(variants(opdef, kernel, call), None)
                 if variant is not None:
-                    case = session.case(kernel, variant)
-                    check_call(case, truth if variant is call else None)
-                    ran.setdefault(kernel, []).append(case)
-    for cases in ran.values() if session.thorough and not session.has("bounds", "runs") else ():
-        watch(cases)
+                    pair = session.case(kernel, variant), truth if variant is call else None
+                    given.setdefault(kernel, []).append(pair)
+        for pairs in given.values():
+            small = [case for case, _ in pairs if _numbers(case) <= _FEW]
+            if not small or watch(small, compiles=False) is not None:
+                for case, truth in pairs:
+                    check_call(case, truth)
+    for pairs in given.values() if session.thorough and not session.has("bounds", "runs", "race") else ():
+        watch([case for case, _ in pairs], compiles=True)
     if refused:
         is_much = 2 * refused >= tried and not opdef.shapes and opdef.gradient_of is None
         remedy = "; say shapes in domain=, as opsdk.domain.shape does" if is_much else ""
         told = f"the reference refused {refused} of {tried} calls of other sizes and values{remedy}"
         session.skipped[f"{opdef.name}: {told}"] = None
+
+
+def _numbers(case: Case) -> int:
+    return sum(array.size for array in flat(case.call.inputs))
 
 
 def truth_of(case: Case) -> list[Any] | None:
@@ -104,7 +112,7 @@ def check_call(case: Case, truth: list[Any] | None) -> None:
             truth = results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # what refuses a dtype at the samples is told there
             return
-    if not stays_in_memory(case, as_text=sum(array.size for array in flat(call.inputs)) <= _FEW):
+    if not stays_in_memory(case, as_text=_numbers(case) <= _FEW):
         return
     try:
         made = results(opdef, kernel, call.inputs, call.attrs)

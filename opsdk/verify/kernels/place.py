@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from opsdk.define.opdef import OpDef
-from opsdk.verify.inputs.calls import Call, flat, flat_names, is_inexact, refill, result_names
+from opsdk.verify.inputs.calls import Call, flat, flat_names, is_inexact, only_changed, refill, result_names
 from opsdk.verify.kernels.launch import results
 
 Index = tuple[int, ...]
@@ -23,11 +23,14 @@ def element(opdef: OpDef, call: Call, output: str, shape: Index, index: Index) -
     """Returns what an input holds where an output of its shape is looked at, as `x[2] = 800`, or nothing.
 
     Of an input that happens to have the shape the output depends on other elements, or on none: it is not named. A
-    gradient is shown at its own input, and at none that another gradient is of.
+    gradient is shown at its own input, and at none that another gradient is of; what is changed in place at what it
+    was.
     """
     arrays = dict(zip(flat_names(opdef.schema.input_names, call.inputs), flat(call.inputs), strict=True))
-    own = output.removeprefix("d") if opdef.gradient_of is not None else ""
-    others = {name.removeprefix("d") for name in opdef.schema.output_names} - {own.partition("[")[0]} if own else set()
+    is_gradient = opdef.gradient_of is not None
+    own = output.removeprefix("d") if is_gradient else _changed(opdef, output)
+    names = {name.removeprefix("d") for name in opdef.schema.output_names} if is_gradient else set()
+    others = names - {own.partition("[")[0]}
     alike = [
         name
         for name, array in arrays.items()
@@ -35,8 +38,22 @@ def element(opdef: OpDef, call: Call, output: str, shape: Index, index: Index) -
     ]
     for name in sorted(alike, key=lambda name: name != own):
         if name == own or _depends(opdef, call, output, name, index):
-            return f"{name}{list(index) if index else ''} = {arrays[name][index]:.9g}"
+            before = " before the call" if name == own and not is_gradient else ""
+            return f"{name}{list(index) if index else ''} = {arrays[name][index]:.9g}{before}"
     return ""
+
+
+def _changed(opdef: OpDef, output: str) -> str:
+    """Returns the name of the array that a result is, changed in place; empty of a new one."""
+    schema = opdef.schema
+    handed_on = {
+        schema.output_names[i]: schema.input_names[schema.mutated_source(i)]
+        for i, decl in enumerate(schema.outputs)
+        if decl.mutated
+    }
+    changed = handed_on | {name: name for i in only_changed(opdef) for name in [schema.input_names[i]]}
+    name, bracket, number = output.partition("[")
+    return f"{changed[name]}{bracket}{number}" if name in changed else ""
 
 
 def _depends(opdef: OpDef, call: Call, output: str, name: str, index: Index) -> bool:

@@ -21,11 +21,14 @@ from opsdk.define.kernel.kernel import REFERENCE
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, each, flat, flat_names, is_float, is_inexact
+from opsdk.verify.inputs.sampling import forward_of
 from opsdk.verify.kernels.launch import results
 from opsdk.verify.kernels.place import element, place
 from opsdk.verify.session import Case, Session
 
-_LONG, _WIDE = np.dtype("float64"), np.dtype(np.longdouble)
+_SHORT, _LONG, _WIDE = np.dtype("float32"), np.dtype("float64"), np.dtype(np.longdouble)
+_SAME = 2.0**-17  # of a number in float32, where nothing but the last places of what enters was rounded
+_SMALL = 1024.0  # up to which sums of sixteenths are exact in float32, of a thousand of them
 
 
 class _Wide(np.ndarray):
@@ -92,6 +95,41 @@ def without_overflow(case: Case, long: Call, name: str, got: np.ndarray, want: n
         numeric=number,
     )
     return np.where(blind, got, want)
+
+
+def decided(opdef: OpDef, call: Call, k: int, want: np.ndarray) -> np.ndarray:
+    """Returns of which elements of a result no rounding decides what they are, as on which side of a step a tie is.
+
+    They are those of which the reference says the same in float32, in float64 and in a wider format, at inputs that are
+    small multiples of a sixteenth; of a gradient op these are the inputs of its op.
+
+    Args:
+        opdef: the op.
+        call: in float64.
+        k: the number of the result.
+        want: what the reference gives of it.
+    """
+    none = np.zeros(want.shape, bool)
+    forward = forward_of(opdef)
+    names = opdef.schema.input_names if forward is None else forward.schema.input_names
+    read = [value for name, value in zip(opdef.schema.input_names, call.inputs, strict=True) if name in names]
+    floats = [array for array in flat(read) if is_float(array)]
+    if not floats or not all(map(_is_simple, floats)) or np.finfo(_WIDE).nmant == np.finfo(_LONG).nmant:
+        return none
+    try:
+        short = flat(results(opdef, opdef.kernels.reference(), (there := call.cast(_SHORT)).inputs, there.attrs))[k]
+        wide = _run(opdef, call, _wide)[k]
+    except Exception:  # written for the dtypes that it knows
+        return none
+    if not (short.shape == wide.shape == want.shape) or wide.dtype != _WIDE:
+        return none
+    with np.errstate(all="ignore"):
+        near = [np.abs(there - want) <= _SAME * np.maximum(np.abs(want), 1.0) for there in (short, wide)]
+    return np.asarray(near[0] & near[1])
+
+
+def _is_simple(array: np.ndarray) -> bool:
+    return bool(np.all(np.abs(array) <= _SMALL) and np.all(array * 16 == np.rint(array * 16)))
 
 
 def source(case: Case, long: Call, k: int, index: tuple[int, ...]) -> str:

@@ -52,7 +52,7 @@ def _calls(session: Session, kernels: list[Kernel]) -> Iterator[Call]:
     if any(kernel.options.get("checks") for kernel in kernels):
         yield from refusable_calls(session.opdef, small)
     elif not session.opdef.gradient_of:
-        for call in bases(small):
+        for call in bases(session.opdef, small):
             yield from with_other_numbers(session.opdef, call)
 
 

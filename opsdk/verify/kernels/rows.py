@@ -63,7 +63,8 @@ def check_rows(session: Session) -> None:
                 if variant is call or _can_be_compared(session, kernel, variant)
             ]
             asked = [case for case, _ in cases]
-            watched = watch(asked, _smaller(asked)) if session.thorough and cases else ()
+            is_watched = bool(cases) and not session.is_quick
+            watched = watch(asked, _smaller(asked), compiles=session.thorough) if is_watched else ()
             if watched is None:  # what leaves its memory is not run in this process
                 continue
             for case, is_twin in cases:

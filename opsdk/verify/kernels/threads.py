@@ -29,7 +29,7 @@ def check_threads(session: Session) -> None:
     """Runs every kernel of an author's that runs in threads on calls with a long axis, and compares its runs."""
     opdef = session.opdef
     kernels = [kernel for kernel in opdef.kernels if session.wants(kernel) and kernel.key.place == "cpu"]
-    shared = list(filter(runs_in_threads, kernels))
+    shared = [kernel for kernel in kernels if runs_in_threads(kernel) and not session.races(kernel)]
     if not shared or not opdef.traits.deterministic or opdef.schema.namespace == "opsdk":
         return
     with warnings.catch_warnings():

@@ -137,7 +137,7 @@ def _shortened(session: Session) -> Iterator[tuple[str, str, Call]]:
     """
     opdef = session.opdef
     pointed = {other for _, other in _positions(opdef)}
-    for call in bases(session.calls):
+    for call in bases(opdef, session.calls):
         yield from (found for found in shortened(opdef, call) if found[0] not in pointed)
 
 
@@ -164,7 +164,7 @@ def _other_numbers(session: Session) -> Iterator[tuple[str, Call]]:
     opdef, names = session.opdef, session.opdef.schema.input_names
     if opdef.gradient_of is None:
         known = {name for name, _ in _positions(opdef)}
-        for call in bases(session.calls):
+        for call in bases(opdef, session.calls):
             for changed in with_other_numbers(opdef, call):
                 name = changed.reason.partition("[")[0].partition(" ")[0]
                 value = call.inputs[names.index(name)] if name in names else None

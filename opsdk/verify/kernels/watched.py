@@ -1,7 +1,8 @@
-"""Watched kernels: each compiled once more, so that it watches itself, and run on every call; for `thorough`.
+"""Watched kernels: parallel loops of Numba looked at for what two steps write; for `thorough` all compiled anew.
 
-C runs under AddressSanitizer and UndefinedBehaviorSanitizer, with threads under ThreadSanitizer; Numba with its indices
-checked, and its parallel loops looked at for what two of their steps write. What cannot be watched counts as skipped.
+Then C runs under AddressSanitizer and UndefinedBehaviorSanitizer, with threads under ThreadSanitizer, and Numba with
+its indices checked. What cannot be watched counts as skipped. A kernel with a race is judged no further: what its
+numbers are depends on when its threads meet.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Sequence
 from opsdk.backends.call.language import NotWatchedError, language_of
 from opsdk.core.errors import OpsdkError
 from opsdk.define.call import complete_attrs
-from opsdk.define.kernel.kernel import KernelId
+from opsdk.define.kernel.kernel import Kernel, KernelId
 from opsdk.verify.inputs.calls import copies, flat
-from opsdk.verify.session import Case
+from opsdk.verify.session import Case, Session
 
 _EXPECTED = {
     "bounds": "expected it to stay inside its memory",
@@ -28,19 +29,20 @@ def too_large(cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if sum(array.size for array in flat(case.call.inputs)) > most]
 
 
-def watch(cases: Sequence[Case], smaller: Sequence[Case] = ()) -> tuple[str, ...] | None:
+def watch(cases: Sequence[Case], smaller: Sequence[Case] = (), *, compiles: bool) -> tuple[str, ...] | None:
     """Runs a kernel that can be watched on calls, which are its cases.
 
     Args:
         cases: the calls.
         smaller: further ones, in the place of what is too large.
+        compiles: whether it is compiled anew, which takes seconds.
 
     Returns:
-        What was looked at; None where the kernel leaves its memory.
+        What was looked at; None where the kernel leaves its memory, or two of its threads meet.
     """
     session, kernel = cases[0].session, cases[0].kernel
     opdef, language = session.opdef, language_of(kernel)
-    kinds = language.watches(kernel) if kernel.key.place == "cpu" else ()
+    kinds = language.watches(kernel, compiles=compiles) if kernel.key.place == "cpu" else ()
     if not kinds:
         return ()
     smaller = [case for case in smaller if not _is_refused(case)]
@@ -48,7 +50,7 @@ def watch(cases: Sequence[Case], smaller: Sequence[Case] = ()) -> tuple[str, ...
     given = [(copies(case.call.inputs), complete_attrs(opdef, case.call.attrs)) for case in asked]
     is_inside = True
     try:
-        for fault in language.watched(opdef, kernel, given):
+        for fault in language.watched(opdef, kernel, given, compiles=compiles):
             case = asked[fault.call]
             message = f"{_EXPECTED[fault.kind]} at sample {case.call}, {fault.message}"
             case.find(fault.kind, f"{opdef.subject}, kernel {kernel}: {message}", at=fault.at or case.at)
@@ -66,7 +68,15 @@ def watch(cases: Sequence[Case], smaller: Sequence[Case] = ()) -> tuple[str, ...
         session.skipped[f"{opdef.name}[{row}]: race not looked at by a watched run of {what}; give a sample"] = None
     if left == len(cases):
         kinds = tuple(kind for kind in kinds if kind != "race")
-    return kinds if is_inside else None
+    return kinds if is_inside and not session.races(kernel) else None
+
+
+def racing(session: Session) -> list[Kernel]:
+    """Returns the kernels of an op whose threads meet, which are judged no further."""
+    kernels = [kernel for kernel in session.opdef.kernels if session.races(kernel)]
+    for kernel in kernels:
+        session.skipped[f"{session.opdef.name}: kernel {kernel} not judged further, as its threads meet"] = None
+    return kernels
 
 
 def _is_refused(case: Case) -> bool:

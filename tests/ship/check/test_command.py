@@ -461,7 +461,8 @@ def test_quick_and_thorough_exclude_each_other(run, right):
 def test_a_quick_check_says_what_was_not_checked(run, right, here):
     result = run("check", "--quick", "good.py", "--junit", "r.xml", "--json", "r.json")
     left = (
-        "most samples; sizes and values that no sample has; compiled kernels in a second dtype; gradients of gradients"
+        "most samples; sizes and values that no sample has; races; compiled kernels in a second dtype; gradients of "
+        "gradients"
     )
     assert f"not checked, as --quick was given: {left}" in result.stdout
     assert "  skipped  good::clamp, not checked at level 'quick': " in run("check", "--quick", "-v", "good.py").stdout

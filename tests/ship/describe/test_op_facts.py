@@ -74,6 +74,15 @@ def test_what_carries_no_gradient_is_told_with_the_reason():
     assert facts_of(cube).declared == "nondifferentiable y (saved for the backward)"
 
 
+def test_an_input_that_nobody_asks_the_gradient_of_is_told_as_constant():
+    table = opsdk.op(
+        "t::weighed(Tensor x, Tensor scale, Tensor index) -> Tensor y",
+        nondifferentiable={"index": "positions"},
+        constant=["scale"],
+    )(lambda x, scale, index: x * scale)
+    assert facts_of(table).declared == "nondifferentiable index (positions); constant scale"
+
+
 def test_a_kernel_says_what_decides_the_sizes_that_it_fills():
     op = define(infer=lambda x: opsdk.TensorSpec((None,), x.dtype))
 

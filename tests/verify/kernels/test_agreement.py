@@ -256,3 +256,39 @@ def test_what_cancels_to_zero_at_every_input_may_be_off_by_digits_of_the_inputs(
     assert rounds_alike(rounding(), [(exact, np.array([4e-17]))])
     assert not rounds_alike(rounding(), [(exact, np.array([1e-15]))])
     assert not rounds_alike(rounding(), [(exact + 1e-300, np.array([4e-17]))])
+
+
+def rounded_half_up(x):
+    return np.floor(x + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("reference", "kernel", "values"),
+    [
+        (np.rint, rounded_half_up, "halves"),
+        (rounded_half_up, np.rint, "halves"),
+        (np.rint, lambda x: np.copysign(rounded_half_up(np.abs(x)), x), "halves"),
+        (lambda x: np.where(x < 0.5, x, 0), lambda x: np.where(x <= 0.5, x, 0), "halves"),
+        (lambda x: np.where(x > -2, x, 7), lambda x: np.where(x >= -2, x, 7), "whole numbers"),
+        (lambda x: np.where(x <= 6, x, 7), lambda x: np.where(x < 6, x, 7), "0, 1, 2 and so on"),
+        (lambda x: np.rint(8 * x) / 8, lambda x: rounded_half_up(8 * x) / 8, "sixteenths"),
+        (lambda x: np.floor(x / 0.1), lambda x: np.floor_divide(x, 0.1), ""),  # 0.1 is none: 0.5 has 4 or 5 of it
+        (np.rint, np.rint, ""),
+    ],
+)
+def test_a_kernel_on_the_other_side_of_a_tie_is_found_where_no_rounding_decides_that(define, reference, kernel, values):
+    op = define(lambda x: reference(x).astype(x.dtype), infer=lambda x: x)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(4, 5)), reason="rows")])
+    op.kernel("cpu", lambda x: kernel(x).astype(x.dtype), language="numpy", dtype="float64")
+    found = findings_of(op)
+    assert [finding.sample.partition("values: ")[2] for finding in found] == [values] * bool(values)
+    told = "of a tie: the reference gives the same in float32 and longdouble, so no rounding decides it"
+    assert all(finding.cause == told for finding in found)
+
+
+@pytest.mark.parametrize("includes", [True, False])
+def test_a_gradient_that_takes_the_other_side_of_a_tie_is_found(define, includes):
+    op = define(lambda x: np.minimum(x, 0.5), lambda x, dy: dy * (x <= 0.5), infer=lambda x: x)
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(4, 5)), reason="rows")])
+    op.grad.kernel("cpu", lambda x, dy: dy * (x <= 0.5 if includes else x < 0.5), language="numpy", dtype="float64")
+    assert [finding.check for finding in findings_of(op)] == ["value.dx"] * (not includes)

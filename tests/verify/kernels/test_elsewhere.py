@@ -42,6 +42,53 @@ def test_a_kernel_that_is_wrong_on_rows_of_one_element_is_found(define):
     assert "lengths 1 for 5" in finding.sample
 
 
+def reduced(x, scale, mode, keep):
+    return getattr(np, mode)(x if scale is None else x * scale, axis=-1, keepdims=keep)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sample"),
+    [
+        (lambda x, scale, mode, keep: mode == "min" and x.shape[-1] > 17, "mode='min') lengths 19 for 5"),
+        (lambda x, scale, mode, keep: keep and x.shape[-1] == 1, "keep=True) lengths 1 for 5"),
+        (lambda x, scale, mode, keep: scale is None and x.shape[-1] > 17, "None) lengths 19 for 5"),
+        (lambda x, scale, mode, keep: mode == "max" and x.size > 1 and np.ptp(x) == 0, "mode='max') values: all equal"),
+        (lambda x, scale, mode, keep: keep and x.size > 1 and np.ptp(x) == 0, "keep=True) values: all equal"),
+        (lambda x, scale, mode, keep: False, None),
+    ],
+)
+def test_a_kernel_that_is_wrong_there_with_one_choice_alone_is_found(wrong, sample):
+    op = opsdk.op(
+        "planted::f(Tensor x, Tensor? scale, *, 'sum' | 'mean' | 'max' | 'min' mode='sum', bool keep=False) -> Tensor",
+        infer=lambda x, keep: opsdk.TensorSpec((*x.shape[:-1], 1) if keep else x.shape[:-1], x.dtype),
+    )(reduced)
+
+    @op.samples
+    def samples(rng):
+        x, scale = rng.normal(size=(3, 5)), rng.normal(size=5)
+        yield opsdk.Sample(x, None, reason="as it is")
+        for mode in ("sum", "mean", "max", "min"):
+            yield opsdk.Sample(x, scale, mode=mode, reason=mode)
+        yield opsdk.Sample(x, scale, keep=True, reason="an axis of 1")
+
+    @op.kernel("cpu", language="numpy", dtype="float64")
+    def kernel(x, scale, mode, keep):
+        return reduced(x, scale, mode, keep) + bool(wrong(x, scale, mode, keep))
+
+    found = opsdk.verify(op).findings
+    assert [finding.check for finding in found] == ["value.y"] * (sample is not None)
+    assert all(finding.sample.endswith(sample) for finding in found)
+
+
+def test_a_flag_that_no_sample_turns_is_turned_at_other_sizes_too():
+    op = opsdk.op("planted::f(Tensor x, *, bool negated=False) -> Tensor y", infer=lambda x, negated: x)(
+        lambda x, negated: -x if negated else x + 0
+    )
+    op.kernel("cpu", lambda x, negated: -x if negated and len(x) < 19 else x + 0, language="numpy", dtype="float64")
+    (finding,) = opsdk.verify(op).findings
+    assert finding.sample == "(float64(19, 5), negated=True) lengths 19 for 3"
+
+
 def scaled(x):
     spread = np.ptp(x, axis=-1, keepdims=True)
     return np.where(spread > 0, x / np.where(spread > 0, spread, 1), 0)

@@ -58,3 +58,15 @@ def test_numbers_that_the_op_refuses_tell_nothing_of_what_depends_on_them():
 
     call = Call([np.array([4.0, 4.0]), np.array([1.0, 2.0])], {})
     assert element(op_of(positive), call, "y", (2,), (1,)) == "x[1] = 4"
+
+
+@pytest.mark.parametrize(("outputs", "name"), [("Tensor y", "usage"), ("(Tensor y, Tensor(a!) used)", "used")])
+def test_what_is_changed_in_place_is_named_by_what_it_was(outputs, name):
+    @opsdk.op(f"planted::f(Tensor x, Tensor codebook, Tensor(a!) usage) -> {outputs}", infer=opsdk.infer.like("x"))
+    def f(x, codebook, usage):
+        usage += codebook * x
+        return x + 0
+
+    call = Call([np.full((2, 3), 5.0), np.full((2, 3), 6.0), np.full((2, 3), 7.0)], {})
+    assert element(f.opdef, call, name, (2, 3), (0, 1)) == "usage[0, 1] = 7 before the call"
+    assert element(f.opdef, call, "y", (2, 3), (0, 1)) == "x[0, 1] = 5"

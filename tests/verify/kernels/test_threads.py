@@ -1,4 +1,4 @@
-"""Threads that write to one element are found, where there are threads and enough elements for them to meet."""
+"""Threads that write to one element are found, whether they meet or not where steps of a loop can be told apart."""
 
 import os
 import subprocess
@@ -19,17 +19,40 @@ def summed(define, kernel):
     return op
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core, on which no threads meet")
-def test_rows_that_are_added_to_one_sum_by_several_threads_are_found(define):
+@pytest.mark.parametrize(("rows", "sample"), [(1, "(float64(3, 5)) rows"), (8, "(float64(19, 5)) lengths 19 for 3")])
+def test_rows_that_are_added_to_one_sum_by_several_threads_are_one_race_at_every_seed(define, rows, sample):
     def kernel(x, y):
         for j in range(x.shape[1]):
             y[j] = 0
-        for i in numba.prange(x.shape[0]):
-            for j in range(x.shape[1]):
-                y[j] += x[i, j]
+        for block in numba.prange((x.shape[0] + rows - 1) // rows):  # of 8 rows there is one step at the sample
+            for i in range(rows * block, min(rows * block + rows, x.shape[0])):
+                for j in range(x.shape[1]):
+                    y[j] += x[i, j]
 
-    (finding,) = opsdk.verify(summed(define, kernel)).findings
-    assert finding.check == "repeats.y"
+    op = summed(define, kernel)
+    for seed in range(3):
+        report = opsdk.verify(op, seed=seed)
+        (finding,) = report.findings
+        assert (finding.id, finding.sample) == ("planted::f[cpu,float64,numba]::race", sample)
+        assert finding.at.endswith(f"test_threads.py:{kernel.__code__.co_firstlineno + 3}, kernel")
+        assert "planted::f: kernel numba (cpu, *) not judged further, as its threads meet" in report.coverage.skipped
+
+
+def test_a_race_of_a_gradient_leaves_the_reference_judged(define):
+    def kernel(x, dy, dx):
+        kept = np.zeros(1)
+        for i in numba.prange(x.shape[0]):
+            kept[0] = i  # which nobody reads, so that the numbers are right
+            for j in range(x.shape[1]):
+                dx[i, j] = dy[j]
+
+    op = define(lambda x: x.sum(axis=0), lambda x, dy: 1.001 * dy + 0 * x)
+    op.infer(lambda x: opsdk.TensorSpec(x.shape[1:], x.dtype))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 5)), reason="rows")])
+    op.grad.kernel("cpu", kernel, language="numba", parallel=True, contiguous=True)
+    race, wrong = opsdk.verify(op).findings
+    assert (race.id, wrong.id) == ("planted::f_grad[cpu,float64,numba]::race", "planted::f[cpu,float64,numpy]::vjp.x")
+    assert [finding.check for finding in opsdk.verify(op, level="quick").findings] == ["vjp.x"]
 
 
 def test_columns_that_threads_share_give_the_same_bits_each_time(define):
