@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import plots, report
-from benchmarks.cases import c_op, contrib, cuda, eager, elementwise, first_call, import_time, roofline, rows
+from benchmarks.cases import c_op, contrib, cuda, eager, elementwise, first_call, import_time, nets, roofline, rows
 from benchmarks.peers import NAMES, OURS
 
 CASES = {
@@ -21,6 +21,7 @@ CASES = {
     "first_call": first_call,
     "c_op": c_op,
     "contrib": contrib,
+    "nets": nets,
     "cuda": cuda,
 }
 PEERS = tuple(name for name in NAMES if name != OURS)

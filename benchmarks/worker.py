@@ -54,9 +54,16 @@ class Bench:
         timer.timeit(max(1, number // WARM))
         return timer.timeit(number) / number / calls
 
-    def _made(self, name, work, seconds):
+    def result(self, name, work):
+        """Returns what a subject that is compared with others' computes: numbers by name."""
+        return self._subject(name, work).result()
+
+    def _subject(self, name, work):
         candidates = [subject for subject in self.subjects if subject.name == name]
-        subject = next((subject for subject in candidates if work in subject.statements), candidates[0])
+        return next((subject for subject in candidates if work in subject.statements), candidates[0])
+
+    def _made(self, name, work, seconds):
+        subject = self._subject(name, work)
         timer = timeit.Timer(subject.statements[work], globals=subject.names())
         timer.timeit(2)  # what is compiled, loaded or mapped once tells nothing of how many repeats fill a sample
         number = 1
@@ -76,7 +83,10 @@ def serve(module, topic, requests, answer):
     for line in requests:
         request = json.loads(line)
         try:
-            answer({"seconds": bench.sample(request["name"], request["work"], request["seconds"])})
+            if "seconds" in request:
+                answer({"seconds": bench.sample(request["name"], request["work"], request["seconds"])})
+            else:
+                answer({"result": bench.result(request["name"], request["work"])})
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
             answer({"error": f"{type(error).__name__}: {error}"})

@@ -13,11 +13,12 @@ from benchmarks.report import machine
 SURVIVORS = Path(__file__).with_name("survivors.txt")
 LANGUAGES = {"c": "C", "numba": "Numba", "cuda": "CUDA, simulated"}
 FIRST = frozenset({"python", "values"})
+_MISSED = "missed:"  # starts a reason of one that changes something
 _PARTS = ("caught", "same", "missed", "invalid")
 
 
 def reasons(path: Path = SURVIVORS) -> dict[str, str]:
-    """Returns why survivors change nothing, by the mutant's id.
+    """Returns why survivors change nothing, or, behind `missed:`, why they are missed, by the mutant's id.
 
     Raises:
         ValueError: a line has an id and no reason, or an id stands there twice.
@@ -36,7 +37,7 @@ def reasons(path: Path = SURVIVORS) -> dict[str, str]:
 def part_of(result: Result, why: Mapping[str, str]) -> str:
     """Returns what a result counts as: caught, same (a survivor with a reason), missed, or invalid."""
     if result.verdict == "survived":
-        return "same" if result.id in why else "missed"
+        return "missed" if why.get(result.id, _MISSED).startswith(_MISSED) else "same"
     return "missed" if result.verdict == "broken" else result.verdict
 
 
@@ -88,7 +89,8 @@ def lines(results: Sequence[Result], why: Mapping[str, str], functions: int, unt
         text += [f"## {title}", ""] if listed else []
         for result in listed:
             text += [f"- `{result.id}`", f"  `{_code(result.before)}` → `{_code(result.after)}`"]
-            text[-1] += f": {why[result.id]}" if part == "same" else f" ({result.by})" if result.by else ""
+            reason = why.get(result.id, "").removeprefix(_MISSED).strip()
+            text[-1] += f": {reason}" if reason else f" ({result.by})" if result.by else ""
         text += [""] if listed else []
     if untouched:
         text += [f"Not touched in this run: {', '.join(untouched)}.", ""]

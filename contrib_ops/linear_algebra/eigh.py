@@ -75,6 +75,7 @@ def eigh_samples(rng):
     falling = sample(5, 5, reason="").inputs[0]
     yield opsdk.Sample(falling[::-1, ::-1], reason="eigenvalues fall along the diagonal")
     yield opsdk.Sample(np.array([[2.0, 1.0], [1.0, 2.0]]), reason="a vector whose elements are of one size")
+    yield opsdk.Sample(falling * 2.0**-110, reason="small numbers, beside which no other is")
     yield opsdk.Sample(np.zeros((0, 3, 3)), reason="no matrices")
     yield opsdk.Sample(np.zeros((2, 0, 0)), reason="matrices of no elements")
 

@@ -165,10 +165,12 @@ def _judge(session: Session, call: Call) -> None:
                 f"{opdef.name}: order 1 only, the gradient of {', '.join(kept)} on arrays alone: it is changed in "
                 "place and no output passes its gradient on: no runtime asks for it"
             ] = None
+        elif opdef.gradient_of is not None:  # third order: kernels and second order are judged where the op itself is
+            return
         elif gradient.grad is None and not gradient.is_composite:
             what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
-        elif opdef.gradient_of is None:  # third order: kernels and second order are judged where the op itself is
+        else:
             judge_second(_second_case(session, call), subjects.second_order(opdef, call, cotangents))
 
 

@@ -24,6 +24,8 @@ from opsdk.verify.kernels.launch import Outputs, launch, plan_of
 from opsdk.verify.kernels.rows import serves
 from opsdk.verify.session import Case, Session
 
+_REUSED = "a call changes what the one before kept, make a new one in each"
+
 
 def keeps_wrong(session: Session) -> list[Kernel]:
     """Returns the kernels of an op that give its backward wrong residuals or positions, with which none is judged.
@@ -97,6 +99,24 @@ def check_kept(session: Session) -> None:
             session.reference(call).find("infer.domain", message)
 
 
+def check_reused(session: Session) -> None:
+    """Looks whether the reference keeps arrays that its next call changes: what reads them cannot be judged then."""
+    opdef = session.opdef
+    call = next((call for call in session.calls if any(array.size for array in flat(call.inputs))), None)
+    if call is None or not opdef.schema.residual_names or not opdef.traits.deterministic:
+        return
+    case = session.reference(call)
+    with suppress(Exception):  # told where kernels are run
+        kept = _kept(case, copies(call.inputs)).residuals
+        before = [copies([value])[0] if isinstance(value, np.ndarray) else None for value in kept]
+        with suppress(Exception):  # other values may be no call of the op
+            launch(opdef, case.kernel, each(call.inputs, other), call.attrs)
+        for name, value, held in zip(opdef.schema.residual_names, kept, before, strict=True):
+            if held is not None and not same_bits(value, held):
+                message = f"expected it to stay as it is, another call changed it; {_REUSED}"
+                case.find(f"residual.{name}", f"{opdef.subject}, residual {name!r}: {message}")
+
+
 def check_residuals(session: Session) -> None:
     """Asks for gradients from the residuals of every kernel, again, after another call and after inputs changed."""
     opdef = session.opdef
@@ -134,7 +154,7 @@ def _check(case: Case) -> None:
         return
     with suppress(Exception):  # other values may be no call of the op
         launch(opdef, case.kernel, each(call.inputs, other), call.attrs)
-    if not is_kept("after another call", "a call changes what the one before kept, make a new one in each"):
+    if not is_kept("after another call", _REUSED):
         return
     for array in flat(inputs):
         array[...] = other(array)

@@ -342,7 +342,7 @@ def test_mutants_come_in_turns():
 
 def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
     file = tmp_path / "survivors.txt"
-    file.write_text("# why\n\nsame it has no effect\n", encoding="utf-8")
+    file.write_text("# why\n\nsame it has no effect\ngap missed: no sample is as long\n", encoding="utf-8")
     results = [
         RESULT,
         replace(RESULT, id="same", verdict="survived", by="", kind="cast"),
@@ -352,7 +352,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
         replace(RESULT, id="crash", by="crashes, SIGSEGV", commit=""),
     ]
     why = page.reasons(file)
-    assert why == {"same": "it has no effect"}
+    assert why == {"same": "it has no effect", "gap": "missed: no sample is as long"}
     assert page.score(results, why) == 0.75
     text = "\n".join(page.lines(results, why, 3, ["c a.c:g"]))
     assert "6 mutants of 2 of 3 functions" in text
@@ -366,6 +366,7 @@ def test_the_page_counts_and_gives_the_reason_of_every_survivor(tmp_path):
     assert "| crashes | 1 |" in text
     assert "- `same`\n  `x[i]` → `x[i + 1]`: it has no effect" in text
     assert text.index("## Missed") < text.index("- `gap`") < text.index("## Survivors that change nothing")
+    assert "- `gap`\n  `a | b` → `x[i + 1]`: no sample is as long" in text
     assert "Not touched in this run: c a.c:g." in text
 
 

@@ -277,3 +277,36 @@ def test_a_residual_that_a_kernel_was_given_is_the_same_in_more_digits_and_made_
     np.testing.assert_array_equal(made.cast(np.dtype("float64")).inputs[0], (x.astype("float32") / 3).astype("float64"))
     long = gradient_call(third.opdef, Call([x], {}), launch_reference(third.opdef, Call([x], {})), [dy])
     np.testing.assert_array_equal(long.cast(np.dtype("float32")).inputs[0], x.astype("float32") / 3, strict=True)
+
+
+def test_an_array_that_every_call_keeps_is_told_of_the_reference_alone():
+    """Kernels that are compared with it, and the backward that reads it, are wrong because of it."""
+    shared = {}
+
+    @opsdk.op("t::scaled(Tensor x) -> Tensor y, residuals (Tensor size)", infer=lambda x: (x, x))
+    def scaled(x):
+        size = shared.setdefault((x.shape, x.dtype), np.empty_like(x))
+        size[...] = np.tanh(x)
+        return size * 3, size
+
+    @scaled.backward
+    def scaled_grad(size, dy):
+        return 3 * dy * (1 - size**2)
+
+    def scaled_numba(x, y, size):
+        for i in np.ndindex(x.shape):
+            size[i] = np.tanh(x[i])
+            y[i] = size[i] * 3
+
+    def scaled_grad_numba(size, dy, dx):
+        for i in np.ndindex(size.shape):
+            dx[i] = 3 * dy[i] * (1 - size[i] ** 2)
+
+    scaled.kernel("cpu", scaled_numba, language="numba", dtype="float64")
+    scaled.grad.kernel("cpu", scaled_grad_numba, language="numba", dtype="float64")
+    (finding,) = opsdk.verify(scaled).findings
+    assert finding.id == "t::scaled[cpu,float64,numpy]::residual.size"
+    assert finding.message == (
+        "op 't::scaled', residual 'size': expected it to stay as it is, another call changed it; a call changes what "
+        "the one before kept, make a new one in each"
+    )
