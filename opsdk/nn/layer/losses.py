@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
+from inspect import Signature, signature
 from typing import Any
 
 from opsdk.nn import elementwise_loss as elementwise
 from opsdk.nn import loss
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.layer.made import SELF, made
 
 FUNCTIONS = {
     "BCELoss": elementwise.binary_cross_entropy,
@@ -27,36 +28,31 @@ FUNCTIONS = {
 
 
 # Any, in this file: tensors, variables or arrays, and the same out; options, and functions of any signature.
-def _layer(name: str, function: Callable[..., Any]) -> type[Layer]:
+class _Loss(Layer):
+    _takes_batchmean: bool
+
+    def _begin(self, *, name: str | None = None, **told: Any) -> None:
+        super().__init__(name)
+        if not (told["reduction"] == "batchmean" and self._takes_batchmean):
+            loss.check_reduction(told["reduction"], type(self).__name__)
+        self._kept = tuple(told)
+        for option, value in told.items():
+            setattr(self, option, value)
+
+
+def _layer(name: str, function: Callable[..., Any]) -> Any:
     taken = signature(function).parameters.values()
-    options = Signature([each for each in taken if each.default is not Parameter.empty], return_annotation=None)
-    values = Signature([each for each in taken if each.default is Parameter.empty], return_annotation="Any")
-    kept = [option for option in options.parameters if option != "name"]
+    options = [each for each in taken if each.default is not each.empty]
+    values = [each for each in taken if each.default is each.empty]
 
-    def start(self: Layer, *args: Any, **given: Any) -> None:
-        bound = options.bind(*args, **given)
-        bound.apply_defaults()
-        Layer.__init__(self, bound.arguments.get("name"))
-        reduction = bound.arguments["reduction"]
-        if not (reduction == "batchmean" and function is elementwise.kl_div):
-            loss.check_reduction(reduction, name)
-        for option in kept:
-            setattr(self, option, bound.arguments[option])
+    def forward(self: Any, *values: Any, **named: Any) -> Any:
+        """Returns the loss of what the function compares. Differentiable."""
+        return function(*values, **named, **{option: getattr(self, option) for option in self._kept})
 
-    def forward(self: Layer, *args: Any, **given: Any) -> Any:
-        return function(*args, **given, **{option: getattr(self, option) for option in kept})
-
-    about = f"`functional.{function.__name__}`, with its options."
-    members: dict[str, Any] = {"__module__": __name__, "__doc__": about}
-    of_layer = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
-    for method, called, takes, doc in (
-        (start, "__init__", options, ""),
-        (forward, "forward", values, "Returns the loss of what the function compares. Differentiable."),
-    ):
-        method.__name__, method.__qualname__, method.__doc__ = called, f"{name}.{called}", doc
-        shown = takes.replace(parameters=[of_layer, *takes.parameters.values()])
-        members[called], vars(method)["__signature__"] = method, shown
-    return type(name, (Layer,), members)
+    forward.__signature__ = Signature([SELF, *values], return_annotation="Any")  # type: ignore[attr-defined]
+    doc = f"`functional.{function.__name__}`, with its options."
+    own = {"forward": forward, "_takes_batchmean": function is elementwise.kl_div}
+    return made(__name__, name, (_Loss,), Signature(options), doc, **own)
 
 
 _layers = {name: _layer(name, function) for name, function in FUNCTIONS.items()}
