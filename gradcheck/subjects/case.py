@@ -80,37 +80,6 @@ class Arguments:
         return [parameters[k] if k < len(parameters) else f"input {k}" for k in self.places]
 
 
-def check_of(subject: Callable[..., Case]) -> Callable[..., Report]:
-    """Gives the `check` of a framework, which takes what its `subject` takes and the options of `gradcheck.check`."""
-    signature = inspect.signature(subject)
-    own = [each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
-
-    def check(fn: object, inputs: Sequence[object], **options: Any) -> Report:  # Any: check reads and judges them
-        """Judges the derivative of a framework's function as it stands.
-
-        Args:
-            fn: see `subject`.
-            inputs: see `subject`.
-            options: those of `subject`, and those of `gradcheck.check`; `names` and the like count the tensors and
-                arrays among the inputs.
-
-        Returns:
-            The report of `gradcheck.check`.
-
-        Raises:
-            UsageError: see `subject` and `gradcheck.check`.
-        """
-        given = {name: options.pop(name) for name in own if name in options}
-        return subject(fn, inputs, **given).check(**options)
-
-    extra = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD, annotation=Any)
-    check.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), extra], return_annotation="Report"
-    )
-    check.__module__, check.__qualname__ = subject.__module__, "check"
-    return check
-
-
 def parameter_names(function: object) -> list[str]:
     """Gives the names of the positional parameters, as far as Python knows them."""
     if not callable(function):

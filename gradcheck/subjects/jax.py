@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
-from gradcheck.subjects.case import Arguments, Case, check_of, first_failure, parameter_names
+from gradcheck.report import Report
+from gradcheck.subjects.case import Arguments, Case, first_failure, parameter_names
 
 try:
     import jax
@@ -20,6 +21,32 @@ except ImportError as error:
 
 Leaf = Any  # a JAX array, or a tracer that stands for one
 Gradients = tuple[Array | None, ...]
+
+
+def check(
+    fn: object,
+    inputs: Sequence[object],
+    *,
+    second_order: bool = True,
+    batch: bool = False,
+    **options: Any,  # Any: gradcheck.check reads and judges them
+) -> Report:
+    """Judges the derivative of a JAX function as it stands.
+
+    Args:
+        fn: see `subject`.
+        inputs: see `subject`.
+        second_order: see `subject`.
+        batch: see `subject`.
+        options: those of `gradcheck.check`; `names` and the like count the arrays among the inputs.
+
+    Returns:
+        The report of `gradcheck.check`.
+
+    Raises:
+        UsageError: see `subject` and `gradcheck.check`.
+    """
+    return subject(fn, inputs, second_order=second_order, batch=batch).check(**options)
 
 
 def subject(fn: object, inputs: Sequence[object], *, second_order: bool = True, batch: bool = False) -> Case:
@@ -59,9 +86,6 @@ def subject(fn: object, inputs: Sequence[object], *, second_order: bool = True, 
         options |= {"batched": function.batched, "batched_vjp": function.batched_vjp}
     notes = _add_if_possible(options, function, isinstance(fn, jax.custom_jvp), second_order)
     return Case(function.forward, function.vjp, arguments.arrays, options, tuple(notes))
-
-
-check = check_of(subject)
 
 
 def _add_if_possible(options: dict[str, Any], function: _Function, is_jvp: bool, second_order: bool) -> list[str]:

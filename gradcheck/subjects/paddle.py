@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
-from gradcheck.subjects.case import Arguments, Case, check_of, parameter_names
+from gradcheck.report import Report
+from gradcheck.subjects.case import Arguments, Case, parameter_names
 from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
@@ -20,6 +22,32 @@ except ImportError as error:
     ) from error
 
 _KINDS = "a subclass of paddle.autograd.PyLayer or a callable of tensors"
+
+
+def check(
+    fn: object,
+    inputs: Sequence[object],
+    *,
+    raw: bool = True,
+    second_order: bool = True,
+    **options: Any,  # Any: gradcheck.check reads and judges them
+) -> Report:
+    """Judges the derivative of a Paddle function as it stands.
+
+    Args:
+        fn: see `subject`.
+        inputs: see `subject`.
+        raw: see `subject`.
+        second_order: see `subject`.
+        options: those of `gradcheck.check`; `names` and the like count the tensors and arrays among the inputs.
+
+    Returns:
+        The report of `gradcheck.check`.
+
+    Raises:
+        UsageError: see `subject` and `gradcheck.check`.
+    """
+    return subject(fn, inputs, raw=raw, second_order=second_order).check(**options)
 
 
 def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_order: bool = True) -> Case:
@@ -46,9 +74,6 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
     recorder = Recorder.of(fn, "backward", _tensor_places(arguments)) if raw and is_subclass(fn, PyLayer) else None
     names = parameter_names(fn.forward)[1:] if is_subclass(fn, PyLayer) else parameter_names(fn)  # type: ignore[attr-defined]
     return _PaddleTape(call, arguments, recorder).case(names, {}, [], second_order=second_order)
-
-
-check = check_of(subject)
 
 
 class _PaddleTape(Tape):

@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcheck.errors import UsageError
 from gradcheck.model.dtypes import Array
-from gradcheck.subjects.case import Arguments, Case, as_tensors, check_of, parameter_names
+from gradcheck.report import Report
+from gradcheck.subjects.case import Arguments, Case, as_tensors, parameter_names
 from gradcheck.subjects.tape import Recorder, Tape, Tensor, is_subclass, read_function
 
 try:
@@ -25,6 +26,32 @@ except ImportError as error:
 _BFLOAT16 = "bfloat16"  # known to NumPy once ml_dtypes is imported
 
 _KINDS = "a subclass of torch.autograd.Function, a custom op or a callable of tensors"
+
+
+def check(
+    fn: object,
+    inputs: Sequence[object],
+    *,
+    raw: bool = True,
+    second_order: bool = True,
+    **options: Any,  # Any: gradcheck.check reads and judges them
+) -> Report:
+    """Judges the derivative of a PyTorch function as it stands.
+
+    Args:
+        fn: see `subject`.
+        inputs: see `subject`.
+        raw: see `subject`.
+        second_order: see `subject`.
+        options: those of `gradcheck.check`; `names` and the like count the tensors and arrays among the inputs.
+
+    Returns:
+        The report of `gradcheck.check`.
+
+    Raises:
+        UsageError: see `subject` and `gradcheck.check`.
+    """
+    return subject(fn, inputs, raw=raw, second_order=second_order).check(**options)
 
 
 def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_order: bool = True) -> Case:
@@ -64,9 +91,6 @@ def subject(fn: object, inputs: Sequence[object], *, raw: bool = True, second_or
     if isinstance(fn, torch.library.CustomOpDef):
         notes.append("jvp: a custom op can have none, and torch's forward mode gives zeros for it without an error")
     return tape.case(_parameters(fn), options, notes, second_order=second_order)
-
-
-check = check_of(subject)
 
 
 class _TorchTape(Tape):
