@@ -44,5 +44,6 @@ def test_a_class_has_the_methods_that_private_bases_give_it():
         '"""What it gives.\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n\n'
         f"from {kind.__module__} import {kind.__name__}\n\nkind: {kind.__name__}\n\n"
         'class Layer(dict):\n    """A layer."""\n\n'
-        "    def __init__(self, at: int = 1) -> None:\n        ...\n\n    def forward(self, x: int):\n        ...\n\nAlias = Layer\n"
+        "    def __init__(self, at: int = 1) -> None:\n        ...\n\n    def forward(self, x: int):\n        ...\n\n"
+        "Alias = Layer\n"
     )
