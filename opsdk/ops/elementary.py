@@ -227,4 +227,5 @@ def _clip_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array(2.0), min=-1.0, max=1.0, reason="0-d")
     yield Sample(np.zeros((0, 4)), min=0.0, reason="empty")
 
+
 __all__ = [name for name, value in vars().items() if isinstance(value, Op) and value.opdef.schema.name == name]
