@@ -9,7 +9,7 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
-from opsdk.nn.layer.made import made, options
+from opsdk.nn.made import made, options
 from opsdk.nn.windows import FORMATS, is_last, sizes_of
 from opsdk.ops import functions as ops
 from opsdk.ops.initializer import Initializer, Normal, Uniform

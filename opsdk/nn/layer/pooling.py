@@ -6,7 +6,7 @@ from typing import Any
 
 from opsdk.nn import pooling
 from opsdk.nn.layer.layer import Layer
-from opsdk.nn.layer.made import made, options
+from opsdk.nn.made import made, options
 from opsdk.nn.windows import FORMATS, is_last, sizes_of
 
 

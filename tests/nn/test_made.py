@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 from opsdk import nn
-from opsdk.nn.layer.made import made, options
+from opsdk.nn.made import made, options
 
 KINDS = {"size": ("int",), "step": ("int", 1), "dtype": ("str", "float32"), "bias": ("bool", True)}
 
