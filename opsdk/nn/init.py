@@ -94,35 +94,8 @@ def _filled(tensor: Tensor, initializer: Initializer) -> Tensor:
     return tensor
 
 
-# The older spelling, without the underscore.
-constant = constant_
-uniform = uniform_
-normal = normal_
-xavier_uniform = xavier_uniform_
-xavier_normal = xavier_normal_
-kaiming_uniform = kaiming_uniform_
-kaiming_normal = kaiming_normal_
+_fills = [name for name in globals() if name.endswith("_") and not name.startswith("_")]
+_older = ("constant", "uniform", "normal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
+globals().update({name: globals()[f"{name}_"] for name in _older})  # as they were spelt before the underscore
 
-__all__ = [
-    "calculate_gain",
-    "constant",
-    "constant_",
-    "dirac_",
-    "eye_",
-    "kaiming_normal",
-    "kaiming_normal_",
-    "kaiming_uniform",
-    "kaiming_uniform_",
-    "normal",
-    "normal_",
-    "ones_",
-    "orthogonal_",
-    "trunc_normal_",
-    "uniform",
-    "uniform_",
-    "xavier_normal",
-    "xavier_normal_",
-    "xavier_uniform",
-    "xavier_uniform_",
-    "zeros_",
-]
+__all__ = ["calculate_gain", *_fills, *_older]

@@ -1,5 +1,6 @@
 """Initializers of parameters; each is also a call that fills a parameter in place."""
 
+# ruff: noqa: F401 - what is imported here is public
 from opsdk.ops.initializer import (
     Assign,
     Constant,
@@ -14,20 +15,4 @@ from opsdk.ops.initializer import (
 )
 from opsdk.ops.nets.structured import Bilinear, Dirac, Orthogonal, TruncatedNormal, set_global_initializer
 
-__all__ = [
-    "Assign",
-    "Bilinear",
-    "Constant",
-    "Dirac",
-    "Initializer",
-    "KaimingNormal",
-    "KaimingUniform",
-    "Normal",
-    "Orthogonal",
-    "TruncatedNormal",
-    "Uniform",
-    "XavierNormal",
-    "XavierUniform",
-    "calculate_gain",
-    "set_global_initializer",
-]
+__all__ = [name for name in globals() if name[0].isalpha()]

@@ -29,6 +29,10 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
     return _method(op, lambda self, y: op(self, y), "y")
 
 
+def _itself(function: Any) -> Any:
+    return function
+
+
 def _method(op: Op, function: Any, *others: str) -> Any:
     is_silent = set(op.opdef.schema.input_names) <= set(op.opdef.traits.nondifferentiable)
     doc = f"{op.opdef.doc}{'' if is_silent else ' Differentiable.'}"
@@ -135,120 +139,32 @@ class ValueMethods(NumpyProtocol):
         """Returns the matrix product. Differentiable in both."""
         return functions.matmul(self, other, transpose_x=transpose_x, transpose_y=transpose_y)
 
-    cast = astype = functions.cast
-    transpose = functions.transpose
-    t = functions.t
-    flatten = functions.flatten
-    unsqueeze = functions.unsqueeze
-    squeeze = functions.squeeze
-    broadcast_to = functions.broadcast_to
-    expand_as = functions.expand_as
-    tile = functions.tile
-    flip = functions.flip
-    roll = functions.roll
-    moveaxis = functions.moveaxis
-    swapaxes = functions.swapaxes
-    diagonal = functions.diagonal
-    trace = functions.trace
-    tril = functions.tril
-    triu = functions.triu
-    repeat_interleave = functions.repeat_interleave
-    split = functions.split
-    chunk = functions.chunk
-    unbind = functions.unbind
-    gather = functions.gather
-    take_along_axis = functions.take_along_axis
-    put_along_axis = functions.put_along_axis
-    index_add = functions.index_add
-    masked_fill = functions.masked_fill
-    sum = functions.sum
-    mean = functions.mean
-    max = amax = functions.max
-    min = amin = functions.min
-    prod = functions.prod
-    var = functions.var
-    std = functions.std
-    norm = functions.norm
-    all = functions.all
-    any = functions.any
-    argmax = functions.argmax
-    argmin = functions.argmin
-    cumsum = functions.cumsum
-    cumprod = functions.cumprod
-    logsumexp = functions.logsumexp
-    sort = functions.sort
-    argsort = functions.argsort
-    topk = functions.topk
-    clip = functions.clip
-    mm = functions.mm
-    bmm = functions.bmm
-    mv = functions.mv
-    dot = functions.dot
-    outer = functions.outer
-    lerp = functions.lerp
-    isclose = functions.isclose
-    allclose = functions.allclose
-    equal_all = functions.equal_all
-    add = _binary(functions.add)
-    subtract = _binary(functions.subtract)
-    multiply = _binary(functions.multiply)
-    divide = _binary(functions.divide)
-    floor_divide = _binary(functions.floor_divide)
-    remainder = mod = _binary(functions.remainder)
-    pow = _binary(functions.pow)
-    maximum = _binary(functions.maximum)
-    minimum = _binary(functions.minimum)
-    atan2 = _binary(functions.atan2)
-    equal = _binary(functions.equal)
-    not_equal = _binary(functions.not_equal)
-    less_than = _binary(functions.less_than)
-    less_equal = _binary(functions.less_equal)
-    greater_than = _binary(functions.greater_than)
-    greater_equal = _binary(functions.greater_equal)
-    logical_and = _binary(functions.logical_and)
-    logical_or = _binary(functions.logical_or)
-    logical_xor = _binary(functions.logical_xor)
-    logical_not = _unary(functions.logical_not)
-    isnan = _unary(functions.isnan)
-    isinf = _unary(functions.isinf)
-    isfinite = _unary(functions.isfinite)
-    exp = _unary(functions.exp)
-    expm1 = _unary(functions.expm1)
-    log = _unary(functions.log)
-    log1p = _unary(functions.log1p)
-    log2 = _unary(functions.log2)
-    log10 = _unary(functions.log10)
-    sqrt = _unary(functions.sqrt)
-    rsqrt = _unary(functions.rsqrt)
-    square = _unary(functions.square)
-    reciprocal = _unary(functions.reciprocal)
-    __abs__ = abs = _unary(functions.abs)
-    sign = _unary(functions.sign)
-    floor = _unary(functions.floor)
-    ceil = _unary(functions.ceil)
-    trunc = _unary(functions.trunc)
-    round = _unary(functions.round)
-    sin = _unary(functions.sin)
-    cos = _unary(functions.cos)
-    tan = _unary(functions.tan)
-    asin = _unary(functions.asin)
-    acos = _unary(functions.acos)
-    atan = _unary(functions.atan)
-    sinh = _unary(functions.sinh)
-    cosh = _unary(functions.cosh)
-    tanh = _unary(functions.tanh)
-    asinh = _unary(functions.asinh)
-    acosh = _unary(functions.acosh)
-    atanh = _unary(functions.atanh)
-    erf = _unary(functions.erf)
-    erfinv = _unary(functions.erfinv)
-    lgamma = _unary(functions.lgamma)
-    digamma = _unary(functions.digamma)
-    sigmoid = _unary(functions.sigmoid)
-    conj = _unary(functions.conj)
-    real = _unary(functions.real)
-    imag = _unary(functions.imag)
-    angle = _unary(functions.angle)
+
+# The functions of `functions` that are methods under their names: as they are, and the ops of two tensors and of one.
+_AS_THEY_ARE = """
+    cast transpose t flatten unsqueeze squeeze broadcast_to expand_as tile flip roll moveaxis swapaxes diagonal
+    trace tril triu repeat_interleave split chunk unbind gather take_along_axis put_along_axis index_add
+    masked_fill sum mean max min prod var std norm all any argmax argmin cumsum cumprod logsumexp sort argsort
+    topk clip mm bmm mv dot outer lerp isclose allclose equal_all
+"""
+_OF_TWO = """
+    add subtract multiply divide floor_divide remainder pow maximum minimum atan2 equal not_equal less_than
+    less_equal greater_than greater_equal logical_and logical_or logical_xor
+"""
+_OF_ONE = """
+    logical_not isnan isinf isfinite exp expm1 log log1p log2 log10 sqrt rsqrt square reciprocal abs sign floor
+    ceil trunc round sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv lgamma digamma sigmoid
+    conj real imag angle
+"""
+_ALSO = {"astype": "cast", "amax": "max", "amin": "min", "mod": "remainder", "__abs__": "abs"}
+
+for _names, _as_method in ((_AS_THEY_ARE, _itself), (_OF_TWO, _binary), (_OF_ONE, _unary)):
+    for _name in _names.split():
+        setattr(ValueMethods, _name, _as_method(getattr(functions, _name)))
+for _name, _other in _ALSO.items():
+    setattr(ValueMethods, _name, getattr(ValueMethods, _other))
+
+__all__ = ["ValueMethods"]
 
 
 def _is_number(value: Any, other: Any) -> bool:

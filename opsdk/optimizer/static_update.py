@@ -64,6 +64,7 @@ class StaticUpdate:
             name = unique_name("learning_rate")
             rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
             self._rates.append((rate, start))
+            program.updated_by.append(self._optimizer)
             updates = [self._append(param, grad, rate) for param, grad in self._optimizer.clipped(pairs)]
             for operator in block.ops[first:]:
                 operator.role = OPTIMIZE  # a rate that is scaled, a decay that is added: no part of the forward

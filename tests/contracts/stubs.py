@@ -17,13 +17,17 @@ MODULES = (
     "opsdk.expr.vmath",
     "opsdk.nn",
     "opsdk.nn.functional",
+    "opsdk.nn.init",
+    "opsdk.nn.initializer",
     "opsdk.nn.layer.activation",
     "opsdk.nn.layer.convolution",
     "opsdk.nn.layer.normalization",
     "opsdk.nn.layer.of_functions",
     "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",
+    "opsdk.ops.methods",
 )
+_AS_IN_BASES = {"__hash__", "torch_layout"}
 _HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n'
 
 
@@ -35,7 +39,7 @@ def path_of(name):
 
 def stub(module):
     """Gives the text of a module's stub: what its `__all__` promises, with signatures and docstrings."""
-    imports, values, made = set(), [], []
+    imports, values, made, others = set(), [], [], []
     for name in module.__all__:
         value = getattr(module, name)
         is_made = inspect.isroutine(value) or inspect.isclass(value)
@@ -45,7 +49,7 @@ def stub(module):
             values.append(f"{name}: {type(value).__name__}\n")
             imports.add(_import(type(value), module))
         elif name != value.__name__:
-            values.append(f"{name} = {value.__name__}\n")
+            others.append(f"{name} = {value.__name__}\n")
         elif value.__module__ != module.__name__:
             imports.add(f"from {value.__module__} import {name} as {name}\n")
         elif inspect.isclass(value):
@@ -55,9 +59,11 @@ def stub(module):
             made.append(_function(value))
     head = [_HEAD.format(module.__doc__.partition("\n")[0])]
     named = _annotated(module, made)
+    homes = {f"import {home}\n" for text in made for home in re.findall(r"^    \w+ = (opsdk[.\w]+)\.\w+$", text, re.M)}
+    imports.update(homes)
     head += ["".join(line for line in named if not line.startswith("from opsdk"))]
     imports.update(line for line in named if line.startswith("from opsdk"))
-    return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made]))
+    return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made, "".join(others)]))
 
 
 def _annotated(module, made):
@@ -86,16 +92,30 @@ def _base(value):
 def _class(value):
     base = _base(value)
     own = {name for each in value.__mro__[: value.__mro__.index(base)] for name in vars(each)}
-    methods = [getattr(value, name) for name in ("__init__", "forward", "extra_repr") if name in own]
+    public = sorted(name for name in own if not name.startswith("_") or name.endswith("__"))
+    methods = [(name, inspect.getattr_static(value, name)) for name in public if name not in _AS_IN_BASES]
     head = f"class {value.__name__}({base.__name__}):\n    {_docstring(value)}\n"
-    return "\n".join([head, *(textwrap.indent(_function(method), "    ") for method in methods)])
+    made = [
+        _member(method, name, value) for name, method in methods if inspect.isroutine(method) or _is_property(method)
+    ]
+    return "\n".join([head, *(textwrap.indent(text, "    ") for text in made)])
 
 
-def _function(value):
+def _is_property(value):
+    return isinstance(value, property)
+
+
+def _member(value, name, owner):
+    if not _is_property(value) and value.__module__ != owner.__module__:  # a function that is a method as it is
+        return f"{name} = {value.__module__}.{value.__name__}\n"
+    return f"@property\n{_function(value.fget, name)}" if _is_property(value) else _function(value, name)
+
+
+def _function(value, name=None):
     signature = inspect.signature(value)
     parameters = [each.replace(annotation=_written(each.annotation)) for each in signature.parameters.values()]
     shown = signature.replace(parameters=parameters, return_annotation=_written(signature.return_annotation))
-    return f"def {value.__name__}{shown}:\n    {_docstring(value) if value.__doc__ else '...'}\n"
+    return f"def {name or value.__name__}{shown}:\n    {_docstring(value) if value.__doc__ else '...'}\n"
 
 
 def _docstring(value):

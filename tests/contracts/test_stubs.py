@@ -42,7 +42,8 @@ def test_a_class_has_the_methods_that_private_bases_give_it():
     kind = type(stubs.REPOSITORY)
     assert stubs.stub(module) == (
         '"""What it gives.\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n\n'
-        f"from {kind.__module__} import {kind.__name__}\n\nAlias = Layer\nkind: {kind.__name__}\n\n"
+        f"from {kind.__module__} import {kind.__name__}\n\nkind: {kind.__name__}\n\n"
         'class Layer(dict):\n    """A layer."""\n\n'
-        "    def __init__(self, at: int = 1) -> None:\n        ...\n\n    def forward(self, x: int):\n        ...\n"
+        "    def __init__(self, at: int = 1) -> None:\n        ...\n\n    def forward(self, x: int):\n        ...\n\n"
+        "Alias = Layer\n"
     )

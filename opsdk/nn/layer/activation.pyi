@@ -55,13 +55,13 @@ class GELU(Layer):
     def __init__(self, approximate: str = 'none', inplace: bool = False, name: str | None = None) -> None:
         ...
 
+    def extra_repr(self) -> str:
+        """Returns approximate."""
+
     def forward(self, x: Any) -> Any:
         """Returns x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x
         + 0.044715 x³))). Differentiable.
         """
-
-    def extra_repr(self) -> str:
-        """Returns approximate."""
 
 class Softplus(Layer):
     """log(1 + exp(beta x)) / beta, without overflow.
@@ -74,11 +74,11 @@ class Softplus(Layer):
     def __init__(self, beta: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns log(1 + exp(beta x)) / beta, without overflow. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns beta."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns log(1 + exp(beta x)) / beta, without overflow. Differentiable."""
 
 class Mish(Layer):
     """x · tanh(log(1 + eˣ))."""
@@ -100,11 +100,11 @@ class LeakyReLU(Layer):
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns negative_slope."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""
 
 class ELU(Layer):
     """x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink.
@@ -117,11 +117,11 @@ class ELU(Layer):
     def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns alpha."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink. Differentiable."""
 
 class ReLU6(Layer):
     """x held inside [0, 6]. Gradient 0 at both kinks."""
@@ -156,13 +156,13 @@ class SELU(Layer):
     def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, inplace: bool = False, name: str | None = None) -> None:
         ...
 
+    def extra_repr(self) -> str:
+        """Returns scale and alpha."""
+
     def forward(self, x: Any) -> Any:
         """Returns scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink
         (Klambauer et al.). Differentiable.
         """
-
-    def extra_repr(self) -> str:
-        """Returns scale and alpha."""
 
 class CELU(Layer):
     """x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
@@ -175,13 +175,13 @@ class CELU(Layer):
     def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
+    def extra_repr(self) -> str:
+        """Returns alpha."""
+
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
         Differentiable.
         """
-
-    def extra_repr(self) -> str:
-        """Returns alpha."""
 
 class Hardtanh(Layer):
     """x held inside [min, max]. Gradient 0 at both kinks.
@@ -195,11 +195,11 @@ class Hardtanh(Layer):
     def __init__(self, min: float = -1.0, max: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x held inside [min, max]. Gradient 0 at both kinks. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns min and max."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x held inside [min, max]. Gradient 0 at both kinks. Differentiable."""
 
 class Hardsigmoid(Layer):
     """slope · x + offset held inside [0, 1]. Gradient 0 at both kinks.
@@ -213,11 +213,11 @@ class Hardsigmoid(Layer):
     def __init__(self, slope: float = 0.16666666666666666, offset: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns slope · x + offset held inside [0, 1]. Gradient 0 at both kinks. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns slope and offset."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns slope · x + offset held inside [0, 1]. Gradient 0 at both kinks. Differentiable."""
 
 class Hardshrink(Layer):
     """x where |x| > threshold, else 0.
@@ -230,11 +230,11 @@ class Hardshrink(Layer):
     def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x where |x| > threshold, else 0. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns threshold."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where |x| > threshold, else 0. Differentiable."""
 
 class Softshrink(Layer):
     """x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks.
@@ -247,13 +247,13 @@ class Softshrink(Layer):
     def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
+    def extra_repr(self) -> str:
+        """Returns threshold."""
+
     def forward(self, x: Any) -> Any:
         """Returns x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks.
         Differentiable.
         """
-
-    def extra_repr(self) -> str:
-        """Returns threshold."""
 
 class Softsign(Layer):
     """x / (1 + |x|)."""
@@ -285,11 +285,11 @@ class ThresholdedReLU(Layer):
     def __init__(self, threshold: float = 1.0, value: float = 0.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x where x > threshold, else the value. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns threshold and value."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x where x > threshold, else the value. Differentiable."""
 
 class LogSigmoid(Layer):
     """log(1 / (1 + exp(-x))), without overflow."""
@@ -311,13 +311,13 @@ class Softmax(Layer):
     def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
+    def extra_repr(self) -> str:
+        """Returns axis."""
+
     def forward(self, x: Any) -> Any:
         """Returns exp(x) normalised to sum 1 along an axis; nothing overflows, a row of -inf gives nan.
         Differentiable.
         """
-
-    def extra_repr(self) -> str:
-        """Returns axis."""
 
 class LogSoftmax(Softmax):
     """log of softmax, without forming the softmax.
@@ -330,11 +330,11 @@ class LogSoftmax(Softmax):
     def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns log of softmax, without forming the softmax. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns axis."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns log of softmax, without forming the softmax. Differentiable."""
 
 class SiLU(Silu):
     """x · σ(x), also called swish."""

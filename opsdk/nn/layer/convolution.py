@@ -9,6 +9,7 @@ from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.made import made, options
 from opsdk.nn.windows import FORMATS, is_last, sizes_of
 from opsdk.ops import functions as ops
 from opsdk.ops.initializer import Initializer, Normal, Uniform
@@ -37,7 +38,9 @@ class _Convolution(Layer):
         output_padding: Any = 0,
         padding_mode: str = "zeros",
         data_format: str | None = None,
+        dtype: DTypeLike | None,
     ) -> None:
+        super().__init__(dtype=dtype or "float32")
         name, axes = type(self).__name__, self.axes
         self.data_format = data_format or FORMATS[axes][0]
         is_last(self.data_format, axes, name)
@@ -77,11 +80,6 @@ class _Convolution(Layer):
         self.weight = self.create_parameter(self._shape, weight_attr, default_initializer=weight)
         self.bias = self.create_parameter((self.out_channels,), bias_attr, is_bias=True, default_initializer=bias)
 
-    def _create_as_torch(self, bias: bool, device: Any) -> None:
-        within = 1 / math.sqrt(math.prod(self._shape[1:]))
-        self._create(None, bool(bias), Uniform(-within, within), Uniform(-within, within))
-        self.to(device)
-
     def _convolved(self, x: Any, padding: Any, **more: Any) -> Any:
         function = getattr(functional, f"conv{self.axes}d{'_transpose' if self.is_back else ''}")
         steps = {"stride": self.stride, "padding": padding, "dilation": self.dilation, "groups": self.groups}
@@ -117,6 +115,11 @@ class _Transposed(_Convolution):
 
 
 class _InPaddle(_Convolution):
+    def _begin(self, *, weight_attr: Any, bias_attr: Any, bias: bool = True, **told: Any) -> None:
+        self._build(**told)
+        spread = math.sqrt(2 / (math.prod(self.kernel_size) * self.in_channels))
+        self._create(weight_attr, bias_attr if bias else False, None if self.is_back else Normal(0.0, spread))
+
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
         changed = self._changed("stride", "padding", "padding_mode", "output_padding", "dilation", "groups")
@@ -127,6 +130,12 @@ class _InPaddle(_Convolution):
 class _InTorch(_Convolution):
     sequence = tuple
 
+    def _begin(self, *, bias: bool, device: Any, **told: Any) -> None:
+        self._build(**told)
+        within = 1 / math.sqrt(math.prod(self._shape[1:]))
+        self._create(None, bool(bias), Uniform(-within, within), Uniform(-within, within))
+        self.to(device)
+
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
         changed = self._changed("padding", "dilation", "output_padding", "groups")
@@ -134,117 +143,27 @@ class _InTorch(_Convolution):
         return f"{head}{changed}{', bias=False' if self.bias is None else ''}{self._changed('padding_mode')}"
 
 
-class _Conv(_InPaddle, _Straight):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str | None = None,
-        *,
-        bias: bool = True,
-        dtype: DTypeLike = "float32",
-    ) -> None:
-        super().__init__(dtype=dtype)
-        steps = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        options = {"padding_mode": padding_mode, "data_format": data_format}
-        self._build(in_channels, out_channels, kernel_size, **steps, **options)
-        spread = math.sqrt(2 / (math.prod(self.kernel_size) * self.in_channels))
-        self._create(weight_attr, bias_attr if bias else False, Normal(0.0, spread))
-
-
-class _TorchConv(_InTorch, _Straight):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__(dtype=dtype or "float32")
-        steps = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        self._build(in_channels, out_channels, kernel_size, **steps, padding_mode=padding_mode)
-        self._create_as_torch(bias, device)
-
-
-class _ConvTranspose(_InPaddle, _Transposed):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str | None = None,
-        dtype: DTypeLike = "float32",
-    ) -> None:
-        super().__init__(dtype=dtype)
-        steps = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        options = {"output_padding": output_padding, "data_format": data_format}
-        self._build(in_channels, out_channels, kernel_size, **steps, **options)
-        self._create(weight_attr, bias_attr)
-
-
-class _ConvTransposeGroupsFirst(_ConvTranspose):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str | None = None,
-        dtype: DTypeLike = "float32",
-    ) -> None:
-        steps = (kernel_size, stride, padding, output_padding, dilation, groups)
-        super().__init__(in_channels, out_channels, *steps, weight_attr, bias_attr, data_format, dtype)
-
-
-class _TorchConvTranspose(_InTorch, _Transposed):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__(dtype=dtype or "float32")
-        steps = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        options = {"output_padding": output_padding, "padding_mode": padding_mode}
-        self._build(in_channels, out_channels, kernel_size, **steps, **options)
-        self._create_as_torch(bias, device)
+_KINDS = {
+    **dict.fromkeys(("in_channels", "out_channels"), ("int",)),
+    "kernel_size": ("Any",),
+    **dict.fromkeys(("stride", "dilation"), ("Any", 1)),
+    **dict.fromkeys(("padding", "output_padding"), ("Any", 0)),
+    "groups": ("int", 1),
+    "padding_mode": ("str", "zeros"),
+    **dict.fromkeys(("weight_attr", "bias_attr", "device"), ("Any", None)),
+    "data_format": ("str | None", None),
+    "bias": ("bool", True),
+    "dtype": ("DTypeLike", "float32"),
+}
+_FIRST = "in_channels out_channels kernel_size stride padding"
+_ATTRS = "weight_attr bias_attr data_format"
+_OPTIONS = {
+    "Conv": f"{_FIRST} dilation groups padding_mode {_ATTRS} * bias dtype",
+    "Conv, torch": f"{_FIRST} dilation groups bias padding_mode device dtype=None",
+    "ConvTranspose": f"{_FIRST} output_padding groups dilation {_ATTRS} dtype",
+    "Conv2DTranspose": f"{_FIRST} output_padding dilation groups {_ATTRS} dtype",
+    "ConvTranspose, torch": f"{_FIRST} output_padding groups bias dilation padding_mode device dtype=None",
+}
 
 
 _DOC = """{kind} of {over}, with a weight and a bias of its own; see `functional.{function}`.
@@ -273,9 +192,9 @@ _TORCH = """    bias: False for no bias. Both begin uniform within 1 / √(value
 """
 
 
-def _layer(name: str, base: type[_Convolution], axes: int, over: str) -> type[Layer]:
-    kernel = ", ".join(["kernel"] * axes)
-    is_back, is_torch = base.is_back, issubclass(base, _InTorch)
+def _layer(name: str, words: type[_Convolution], kind: type[_Convolution], order: str, axes: int) -> Any:
+    kernel, over = ", ".join(["kernel"] * axes), ("sequences", "images", "volumes")[axes - 1]
+    is_back, is_torch = kind.is_back, words is _InTorch
     values = "Xavier's uniform values" if is_back else "normal values of variance 2 / (values that enter one output)"
     doc = _DOC.format(
         kind="Transposed convolution" if is_back else "Convolution",
@@ -288,18 +207,18 @@ def _layer(name: str, base: type[_Convolution], axes: int, over: str) -> type[La
         if is_back
         else f"(out_channels, in_channels / groups, {kernel})",
     )
-    return type(name, (base,), {"__module__": __name__, "__doc__": doc, "axes": axes})
+    return made(__name__, name, (words, kind), options(order, _KINDS), doc, axes=axes)
 
 
-_layers = {}
-for _axes, _over in {1: "sequences", 2: "images", 3: "volumes"}.items():
-    _bases = {
-        f"Conv{_axes}D": _Conv,
-        f"Conv{_axes}DTranspose": _ConvTranspose if _axes == 2 else _ConvTransposeGroupsFirst,
-        f"Conv{_axes}d": _TorchConv,
-        f"ConvTranspose{_axes}d": _TorchConvTranspose,
+_layers: dict[str, type[Layer]] = {}
+for _axes in FORMATS:
+    _entries: dict[str, tuple[type[_Convolution], type[_Convolution], str]] = {
+        f"Conv{_axes}D": (_InPaddle, _Straight, "Conv"),
+        f"Conv{_axes}DTranspose": (_InPaddle, _Transposed, "Conv2DTranspose" if _axes == 2 else "ConvTranspose"),
+        f"Conv{_axes}d": (_InTorch, _Straight, "Conv, torch"),
+        f"ConvTranspose{_axes}d": (_InTorch, _Transposed, "ConvTranspose, torch"),
     }
-    _layers |= {name: _layer(name, base, _axes, _over) for name, base in _bases.items()}
+    _layers |= {name: _layer(name, *bases, _OPTIONS[kind], _axes) for name, (*bases, kind) in _entries.items()}
 globals().update(_layers)
 
 __all__ = [*_layers]

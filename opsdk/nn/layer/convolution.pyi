@@ -33,11 +33,11 @@ class Conv1D(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class Conv1DTranspose(Layer):
     """Transposed convolution of sequences, with a weight and a bias of its own; see
@@ -64,11 +64,11 @@ class Conv1DTranspose(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
 
 class Conv1d(Layer):
     """Convolution of sequences, with a weight and a bias of its own; see `functional.conv1d`.
@@ -95,11 +95,11 @@ class Conv1d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class ConvTranspose1d(Layer):
     """Transposed convolution of sequences, with a weight and a bias of its own; see
@@ -127,11 +127,11 @@ class ConvTranspose1d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
 
 class Conv2D(Layer):
     """Convolution of images, with a weight and a bias of its own; see `functional.conv2d`.
@@ -158,11 +158,11 @@ class Conv2D(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class Conv2DTranspose(Layer):
     """Transposed convolution of images, with a weight and a bias of its own; see `functional.conv2d_transpose`.
@@ -188,11 +188,11 @@ class Conv2DTranspose(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
 
 class Conv2d(Layer):
     """Convolution of images, with a weight and a bias of its own; see `functional.conv2d`.
@@ -219,11 +219,11 @@ class Conv2d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class ConvTranspose2d(Layer):
     """Transposed convolution of images, with a weight and a bias of its own; see `functional.conv2d_transpose`.
@@ -250,11 +250,11 @@ class ConvTranspose2d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
 
 class Conv3D(Layer):
     """Convolution of volumes, with a weight and a bias of its own; see `functional.conv3d`.
@@ -281,11 +281,11 @@ class Conv3D(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class Conv3DTranspose(Layer):
     """Transposed convolution of volumes, with a weight and a bias of its own; see
@@ -312,11 +312,11 @@ class Conv3DTranspose(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels and kernel, what is not as by default, and the layout."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
 
 class Conv3d(Layer):
     """Convolution of volumes, with a weight and a bias of its own; see `functional.conv3d`.
@@ -343,11 +343,11 @@ class Conv3d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the convolution of x. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the convolution of x. Differentiable."""
 
 class ConvTranspose3d(Layer):
     """Transposed convolution of volumes, with a weight and a bias of its own; see
@@ -375,8 +375,8 @@ class ConvTranspose3d(Layer):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = 'zeros', device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any, output_size: Any = None) -> Any:
-        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns channels, kernel and stride, and what is not as by default."""
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """Returns the transposed convolution of x, of a size where one is given. Differentiable."""

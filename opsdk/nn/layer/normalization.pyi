@@ -34,11 +34,11 @@ class GroupNorm(Layer):
     def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-05, *, affine: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, data_format: str = 'NCHW', name: str | None = None, eps: float | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each group of channels normalized. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each group of channels normalized. Differentiable."""
 
 class LayerNorm(Layer):
     """Mean 0 and variance 1 over the last axes, times a weight, plus a bias; see `functional.layer_norm`.
@@ -62,11 +62,11 @@ class LayerNorm(Layer):
     def __init__(self, normalized_shape: Any, epsilon: float = 1e-05, *, elementwise_affine: bool = True, bias: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, name: str | None = None, eps: float | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with its last axes normalized. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with its last axes normalized. Differentiable."""
 
 class RMSNorm(Layer):
     """Mean square 1 over the last axes, times a weight, in PyTorch's words; see `functional.rms_norm`.
@@ -85,11 +85,11 @@ class RMSNorm(Layer):
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with its last axes normalized. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with its last axes normalized. Differentiable."""
 
 class BatchNorm1D(Layer):
     """Mean 0 and variance 1 of each channel over a batch of features (N, C) or sequences (N, C, L), times
@@ -109,11 +109,11 @@ class BatchNorm1D(Layer):
     def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class BatchNorm1d(Layer):
     """Mean 0 and variance 1 of each channel over a batch of features (N, C) or sequences (N, C, L), times
@@ -133,11 +133,11 @@ class BatchNorm1d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class InstanceNorm1D(Layer):
     """Mean 0 and variance 1 of each channel of each of sequences (N, C, L); see `functional.instance_norm`.
@@ -150,11 +150,11 @@ class InstanceNorm1D(Layer):
     def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""
 
 class InstanceNorm1d(Layer):
     """Mean 0 and variance 1 of each channel of each of sequences (N, C, L); see `functional.instance_norm`.
@@ -167,11 +167,11 @@ class InstanceNorm1d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""
 
 class BatchNorm2D(Layer):
     """Mean 0 and variance 1 of each channel over a batch of images (N, C, H, W), times a weight, plus a bias.
@@ -190,11 +190,11 @@ class BatchNorm2D(Layer):
     def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class BatchNorm2d(Layer):
     """Mean 0 and variance 1 of each channel over a batch of images (N, C, H, W), times a weight, plus a bias.
@@ -213,11 +213,11 @@ class BatchNorm2d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class InstanceNorm2D(Layer):
     """Mean 0 and variance 1 of each channel of each of images (N, C, H, W); see `functional.instance_norm`.
@@ -230,11 +230,11 @@ class InstanceNorm2D(Layer):
     def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""
 
 class InstanceNorm2d(Layer):
     """Mean 0 and variance 1 of each channel of each of images (N, C, H, W); see `functional.instance_norm`.
@@ -247,11 +247,11 @@ class InstanceNorm2d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""
 
 class BatchNorm3D(Layer):
     """Mean 0 and variance 1 of each channel over a batch of volumes (N, C, D, H, W), times a weight, plus
@@ -271,11 +271,11 @@ class BatchNorm3D(Layer):
     def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class BatchNorm3d(Layer):
     """Mean 0 and variance 1 of each channel over a batch of volumes (N, C, D, H, W), times a weight, plus
@@ -295,11 +295,11 @@ class BatchNorm3d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x normalized, in training by its own statistics, which the running ones go towards."""
 
 class InstanceNorm3D(Layer):
     """Mean 0 and variance 1 of each channel of each of volumes (N, C, D, H, W); see `functional.instance_norm`.
@@ -312,11 +312,11 @@ class InstanceNorm3D(Layer):
     def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""
 
 class InstanceNorm3d(Layer):
     """Mean 0 and variance 1 of each channel of each of volumes (N, C, D, H, W); see `functional.instance_norm`.
@@ -329,8 +329,8 @@ class InstanceNorm3d(Layer):
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns x with each channel of each instance normalized."""
-
     def extra_repr(self) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns x with each channel of each instance normalized."""

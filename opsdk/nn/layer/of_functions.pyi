@@ -23,11 +23,11 @@ class GLU(Layer):
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Maxout(Layer):
     """`functional.maxout` as a layer, made with its options."""
@@ -35,11 +35,11 @@ class Maxout(Layer):
     def __init__(self, groups: int, axis: int = 1, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Softmin(Layer):
     """`functional.softmin` as a layer, made with its options."""
@@ -47,11 +47,11 @@ class Softmin(Layer):
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Threshold(Layer):
     """`functional.threshold` as a layer, made with its options."""
@@ -59,11 +59,11 @@ class Threshold(Layer):
     def __init__(self, threshold: float, value: float, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class RReLU(Layer):
     """`functional.rrelu` as a layer, made with its options."""
@@ -71,11 +71,11 @@ class RReLU(Layer):
     def __init__(self, lower: float = 0.125, upper: float = 0.3333333333333333, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Softmax2D(Layer):
     """`softmax_of_channels` as a layer, made with its options."""
@@ -101,11 +101,11 @@ class PixelShuffle(Layer):
     def __init__(self, upscale_factor: int, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class PixelUnshuffle(Layer):
     """`functional.pixel_unshuffle` as a layer, made with its options."""
@@ -113,11 +113,11 @@ class PixelUnshuffle(Layer):
     def __init__(self, downscale_factor: int, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ChannelShuffle(Layer):
     """`functional.channel_shuffle` as a layer, made with its options."""
@@ -125,11 +125,11 @@ class ChannelShuffle(Layer):
     def __init__(self, groups: int, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Unfold(Layer):
     """`functional.unfold` as a layer, made with its options."""
@@ -137,11 +137,11 @@ class Unfold(Layer):
     def __init__(self, kernel_sizes: Any, dilations: Any = 1, paddings: Any = 0, strides: Any = 1, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Fold(Layer):
     """`functional.fold` as a layer, made with its options."""
@@ -149,11 +149,11 @@ class Fold(Layer):
     def __init__(self, output_sizes: Any, kernel_sizes: Any, dilations: Any = 1, paddings: Any = 0, strides: Any = 1, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LocalResponseNorm(Layer):
     """`functional.local_response_norm` as a layer, made with its options."""
@@ -161,11 +161,11 @@ class LocalResponseNorm(Layer):
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Unflatten(Layer):
     """`unflatten` as a layer, made with its options."""
@@ -173,11 +173,11 @@ class Unflatten(Layer):
     def __init__(self, axis: int, shape: Any, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Pad1D(Layer):
     """`around` as a layer, made with its options."""
@@ -185,11 +185,11 @@ class Pad1D(Layer):
     def __init__(self, padding: Any, mode: str = 'constant', value: float = 0.0, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad1D(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -197,11 +197,11 @@ class ZeroPad1D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad1D(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -209,11 +209,11 @@ class ConstantPad1D(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad1D(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -221,11 +221,11 @@ class ReflectionPad1D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad1D(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -233,11 +233,11 @@ class ReplicationPad1D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad1D(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -245,11 +245,11 @@ class CircularPad1D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad1d(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -257,11 +257,11 @@ class ZeroPad1d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad1d(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -269,11 +269,11 @@ class ConstantPad1d(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad1d(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -281,11 +281,11 @@ class ReflectionPad1d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad1d(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -293,11 +293,11 @@ class ReplicationPad1d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad1d(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -305,11 +305,11 @@ class CircularPad1d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Pad2D(Layer):
     """`around` as a layer, made with its options."""
@@ -317,11 +317,11 @@ class Pad2D(Layer):
     def __init__(self, padding: Any, mode: str = 'constant', value: float = 0.0, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad2D(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -329,11 +329,11 @@ class ZeroPad2D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad2D(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -341,11 +341,11 @@ class ConstantPad2D(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad2D(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -353,11 +353,11 @@ class ReflectionPad2D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad2D(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -365,11 +365,11 @@ class ReplicationPad2D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad2D(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -377,11 +377,11 @@ class CircularPad2D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad2d(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -389,11 +389,11 @@ class ZeroPad2d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad2d(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -401,11 +401,11 @@ class ConstantPad2d(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad2d(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -413,11 +413,11 @@ class ReflectionPad2d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad2d(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -425,11 +425,11 @@ class ReplicationPad2d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad2d(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -437,11 +437,11 @@ class CircularPad2d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Pad3D(Layer):
     """`around` as a layer, made with its options."""
@@ -449,11 +449,11 @@ class Pad3D(Layer):
     def __init__(self, padding: Any, mode: str = 'constant', value: float = 0.0, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad3D(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -461,11 +461,11 @@ class ZeroPad3D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad3D(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -473,11 +473,11 @@ class ConstantPad3D(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad3D(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -485,11 +485,11 @@ class ReflectionPad3D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad3D(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -497,11 +497,11 @@ class ReplicationPad3D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad3D(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -509,11 +509,11 @@ class CircularPad3D(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ZeroPad3d(Layer):
     """`around` as a layer, made with its options, with mode='constant', value=0.0."""
@@ -521,11 +521,11 @@ class ZeroPad3d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ConstantPad3d(Layer):
     """`around` as a layer, made with its options, with mode='constant'."""
@@ -533,11 +533,11 @@ class ConstantPad3d(Layer):
     def __init__(self, padding: Any, value: float = 0.0, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReflectionPad3d(Layer):
     """`around` as a layer, made with its options, with mode='reflect', value=0.0."""
@@ -545,11 +545,11 @@ class ReflectionPad3d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class ReplicationPad3d(Layer):
     """`around` as a layer, made with its options, with mode='replicate', value=0.0."""
@@ -557,11 +557,11 @@ class ReplicationPad3d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CircularPad3d(Layer):
     """`around` as a layer, made with its options, with mode='circular', value=0.0."""
@@ -569,11 +569,11 @@ class CircularPad3d(Layer):
     def __init__(self, padding: Any, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool1D(Layer):
     """`functional.lp_pool1d` as a layer, made with its options."""
@@ -581,11 +581,11 @@ class LPPool1D(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool1d(Layer):
     """`functional.lp_pool1d` as a layer, made with its options."""
@@ -593,11 +593,11 @@ class LPPool1d(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCL', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool2D(Layer):
     """`functional.lp_pool2d` as a layer, made with its options."""
@@ -605,11 +605,11 @@ class LPPool2D(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool2d(Layer):
     """`functional.lp_pool2d` as a layer, made with its options."""
@@ -617,11 +617,11 @@ class LPPool2d(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool3D(Layer):
     """`functional.lp_pool3d` as a layer, made with its options."""
@@ -629,11 +629,11 @@ class LPPool3D(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class LPPool3d(Layer):
     """`functional.lp_pool3d` as a layer, made with its options."""
@@ -641,11 +641,11 @@ class LPPool3d(Layer):
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = 'NCDHW', name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnPool1D(Layer):
     """`functional.max_unpool1d` as a layer, made with its options."""
@@ -653,11 +653,11 @@ class MaxUnPool1D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCL', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnPool2D(Layer):
     """`functional.max_unpool2d` as a layer, made with its options."""
@@ -665,11 +665,11 @@ class MaxUnPool2D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCHW', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnPool3D(Layer):
     """`functional.max_unpool3d` as a layer, made with its options."""
@@ -677,11 +677,11 @@ class MaxUnPool3D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCDHW', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnpool1d(Layer):
     """`functional.max_unpool1d` as a layer, made with its options."""
@@ -689,11 +689,11 @@ class MaxUnpool1d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCL', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnpool2d(Layer):
     """`functional.max_unpool2d` as a layer, made with its options."""
@@ -701,11 +701,11 @@ class MaxUnpool2d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCHW', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class MaxUnpool3d(Layer):
     """`functional.max_unpool3d` as a layer, made with its options."""
@@ -713,11 +713,11 @@ class MaxUnpool3d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = 'NCDHW', output_size: Any = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, indices: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, indices: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class Upsample(Layer):
     """`functional.upsample` as a layer, made with its options."""
@@ -725,11 +725,11 @@ class Upsample(Layer):
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = False, align_mode: int = 0, data_format: str | None = None, recompute_scale_factor: bool | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class UpsamplingNearest2D(Layer):
     """`functional.upsample` as a layer, made with its options, with mode='nearest', align_mode=0,
@@ -739,11 +739,11 @@ class UpsamplingNearest2D(Layer):
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class UpsamplingNearest2d(Layer):
     """`functional.upsample` as a layer, made with its options, with mode='nearest', align_mode=0,
@@ -753,11 +753,11 @@ class UpsamplingNearest2d(Layer):
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class UpsamplingBilinear2D(Layer):
     """`functional.upsample` as a layer, made with its options, with mode='bilinear', align_mode=0,
@@ -767,11 +767,11 @@ class UpsamplingBilinear2D(Layer):
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class UpsamplingBilinear2d(Layer):
     """`functional.upsample` as a layer, made with its options, with mode='bilinear', align_mode=0,
@@ -781,11 +781,11 @@ class UpsamplingBilinear2d(Layer):
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class CosineSimilarity(Layer):
     """`functional.cosine_similarity` as a layer, made with its options."""
@@ -793,11 +793,11 @@ class CosineSimilarity(Layer):
     def __init__(self, axis: int = 1, eps: float = 1e-08, name: str | None = None) -> None:
         ...
 
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class PairwiseDistance(Layer):
     """`functional.pairwise_distance` as a layer, made with its options."""
@@ -805,11 +805,11 @@ class PairwiseDistance(Layer):
     def __init__(self, p: float = 2.0, epsilon: float = 1e-06, keepdim: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any, y: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class BCELoss(Layer):
     """`functional.binary_cross_entropy` as a layer, made with its options."""
@@ -979,11 +979,11 @@ class CTCLoss(Layer):
     def __init__(self, blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any) -> Any:
-        """Returns what the function does of these. Differentiable as that is."""
-
     def extra_repr(self: Layer) -> str:
         """Returns what it was made with."""
+
+    def forward(self, log_probs: Any, labels: Any, input_lengths: Any, label_lengths: Any) -> Any:
+        """Returns what the function does of these. Differentiable as that is."""
 
 class TripletMarginLoss(Layer):
     """`functional.triplet_margin_loss` as a layer, made with its options."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from opsdk.nn import pooling
 from opsdk.nn.layer.layer import Layer
+from opsdk.nn.made import made, options
 from opsdk.nn.windows import FORMATS, is_last, sizes_of
 
 
@@ -16,7 +17,7 @@ class _Pool(Layer):
     axes: int
     shown: tuple[str, ...] = ("kernel_size", "stride", "padding")
 
-    def __init__(self, **told: Any) -> None:
+    def _begin(self, *, name: str | None = None, **told: Any) -> None:
         super().__init__()
         for name, value in told.items():
             setattr(self, name, value)
@@ -33,19 +34,6 @@ class _Pool(Layer):
 
 
 class _MaxPool(_Pool):
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        data_format: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        windows = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "ceil_mode": ceil_mode}
-        super().__init__(**windows, return_mask=return_mask, data_format=data_format)
-
     def forward(self, x: Any) -> Any:
         """Returns the greatest element of each window. Differentiable."""
         windows = self.kernel_size, self.stride, self.padding, 1, self.ceil_mode, self.data_format
@@ -55,17 +43,8 @@ class _MaxPool(_Pool):
 class _TorchMaxPool(_Pool):
     shown = (*_Pool.shown, "dilation", "ceil_mode")
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        windows = {"kernel_size": kernel_size, "stride": kernel_size if stride is None else stride, "padding": padding}
-        super().__init__(**windows, dilation=dilation, return_indices=return_indices, ceil_mode=ceil_mode)
+    def _begin(self, *, kernel_size: Any, stride: Any, **told: Any) -> None:
+        super()._begin(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, **told)
 
     def forward(self, x: Any) -> Any:
         """Returns the greatest element of each window. Differentiable."""
@@ -76,21 +55,6 @@ class _TorchMaxPool(_Pool):
 class _AvgPool(_Pool):
     divisor_override: float | None = None
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        exclusive: bool = True,
-        divisor_override: float | None = None,
-        data_format: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        windows = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "ceil_mode": ceil_mode}
-        options = {"exclusive": exclusive, "divisor_override": divisor_override, "data_format": data_format}
-        super().__init__(**windows, **options)
-
     def forward(self, x: Any) -> Any:
         """Returns the mean of each window. Differentiable."""
         windows = self.kernel_size, self.stride, self.padding, self.ceil_mode
@@ -98,57 +62,25 @@ class _AvgPool(_Pool):
         return pooling.means(type(self).__name__, x, *windows, *options)
 
 
-class _AvgPoolOfLines(_AvgPool):
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        exclusive: bool = True,
-        ceil_mode: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(kernel_size, stride, padding, ceil_mode, exclusive)
-
-
 class _TorchAvgPool(_AvgPool):
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: float | None = None,
-    ) -> None:
-        lines = [kernel_size, kernel_size if stride is None else stride, padding]
+    def _begin(self, *, kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool, **told: Any) -> None:
+        lines = {"kernel_size": kernel_size, "stride": kernel_size if stride is None else stride, "padding": padding}
         if self.axes == 1:  # which PyTorch keeps, and prints, as tuples
-            lines = [tuple(sizes_of(one, 1, type(self).__name__, 0)) for one in lines]
-        super().__init__(*lines, ceil_mode, not count_include_pad, divisor_override)
+            lines = {name: tuple(sizes_of(one, 1, type(self).__name__, 0)) for name, one in lines.items()}
+        super()._begin(**lines, exclusive=not count_include_pad, **told)
 
 
 class _AdaptiveAvgPool(_Pool):
     shown = ("output_size",)
-
-    def __init__(self, output_size: Any, data_format: str | None = None, name: str | None = None) -> None:
-        super().__init__(output_size=output_size, data_format=data_format)
 
     def forward(self, x: Any) -> Any:
         """Returns the mean of each window. Differentiable."""
         return pooling.adaptive_means(type(self).__name__, x, self.output_size, self.data_format)
 
 
-class _TorchAdaptiveAvgPool(_AdaptiveAvgPool):
-    def __init__(self, output_size: Any) -> None:
-        super().__init__(output_size)
-
-
 class _AdaptiveMaxPool(_Pool):
     shown = ("output_size", "return_mask")
     places = "int32"
-
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
-        super().__init__(output_size=output_size, return_mask=return_mask)
 
     def forward(self, x: Any) -> Any:
         """Returns the greatest element of each window. Differentiable."""
@@ -160,10 +92,22 @@ class _TorchAdaptiveMaxPool(_AdaptiveMaxPool):
     shown = ("output_size",)
     places = "int64"
 
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__(output_size, return_indices)
+    def _begin(self, *, output_size: Any, return_indices: bool) -> None:  # type: ignore[override]
+        super()._begin(output_size=output_size, return_mask=return_indices)
 
 
+_KINDS = {
+    **dict.fromkeys(("kernel_size", "output_size"), ("Any",)),
+    "stride": ("Any", None),
+    "padding": ("Any", 0),
+    "dilation": ("Any", 1),
+    **dict.fromkeys(("return_mask", "return_indices", "ceil_mode"), ("bool", False)),
+    **dict.fromkeys(("exclusive", "count_include_pad"), ("bool", True)),
+    "divisor_override": ("float | None", None),
+    **dict.fromkeys(("data_format", "name"), ("str | None", None)),
+}
+_STEPS = "kernel_size stride padding"
+_MEANS = f"{_STEPS} ceil_mode exclusive divisor_override data_format name"
 _DOC = """{0} of each window of {1}: `functional.{2}`, {3}.
 
 Args:
@@ -179,7 +123,7 @@ _MEAN = "exclusive, count_include_pad: whether zeros of the padding are left out
 _GREATEST = "return_mask, return_indices: whether places are returned too."
 
 
-def _layer(name: str, base: type[_Pool], axes: int) -> type[Layer]:
+def _layer(name: str, base: type[_Pool], order: str, axes: int) -> Any:
     is_mean, is_adaptive = "Avg" in name, "Adaptive" in name
     function = f"{'adaptive_' if is_adaptive else ''}{'avg' if is_mean else 'max'}_pool{axes}d"
     about = (_SHARING if is_adaptive else _MOVING).format(_MEAN if is_mean and not is_adaptive else _GREATEST)
@@ -189,22 +133,22 @@ def _layer(name: str, base: type[_Pool], axes: int) -> type[Layer]:
         f"in {'PyTorch' if name[-1] == 'd' else 'Paddle'}'s words",
     )
     doc = _DOC.format("The mean" if is_mean else "The greatest element", over, function, whose, about)
-    return type(name, (base,), {"__module__": __name__, "__doc__": doc, "axes": axes})
+    return made(__name__, name, (base,), options(order, _KINDS), doc, axes=axes)
 
 
-_layers = {}
+_layers: dict[str, type[Layer]] = {}
 for _axes in FORMATS:
-    _bases: dict[str, type[_Pool]] = {
-        f"MaxPool{_axes}D": _MaxPool,
-        f"MaxPool{_axes}d": _TorchMaxPool,
-        f"AvgPool{_axes}D": _AvgPoolOfLines if _axes == 1 else _AvgPool,
-        f"AvgPool{_axes}d": _TorchAvgPool,
-        f"AdaptiveAvgPool{_axes}D": _AdaptiveAvgPool,
-        f"AdaptiveAvgPool{_axes}d": _TorchAdaptiveAvgPool,
-        f"AdaptiveMaxPool{_axes}D": _AdaptiveMaxPool,
-        f"AdaptiveMaxPool{_axes}d": _TorchAdaptiveMaxPool,
+    _entries: dict[str, tuple[type[_Pool], str]] = {
+        f"MaxPool{_axes}D": (_MaxPool, f"{_STEPS} return_mask ceil_mode data_format name"),
+        f"MaxPool{_axes}d": (_TorchMaxPool, f"{_STEPS} dilation return_indices ceil_mode"),
+        f"AvgPool{_axes}D": (_AvgPool, f"{_STEPS} exclusive ceil_mode name" if _axes == 1 else _MEANS),
+        f"AvgPool{_axes}d": (_TorchAvgPool, f"{_STEPS} ceil_mode count_include_pad divisor_override"),
+        f"AdaptiveAvgPool{_axes}D": (_AdaptiveAvgPool, "output_size data_format name"),
+        f"AdaptiveAvgPool{_axes}d": (_AdaptiveAvgPool, "output_size"),
+        f"AdaptiveMaxPool{_axes}D": (_AdaptiveMaxPool, "output_size return_mask name"),
+        f"AdaptiveMaxPool{_axes}d": (_TorchAdaptiveMaxPool, "output_size return_indices"),
     }
-    _layers |= {name: _layer(name, base, _axes) for name, base in _bases.items()}
+    _layers |= {name: _layer(name, *entry, _axes) for name, entry in _entries.items()}
 globals().update(_layers)
 
 __all__ = [*_layers]

@@ -21,11 +21,11 @@ class MaxPool1D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class MaxPool1d(Layer):
     """The greatest element of each window of sequences: `functional.max_pool1d`, in PyTorch's words.
@@ -41,11 +41,11 @@ class MaxPool1d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AvgPool1D(Layer):
     """The mean of each window of sequences: `functional.avg_pool1d`, in Paddle's words.
@@ -61,11 +61,11 @@ class AvgPool1D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, exclusive: bool = True, ceil_mode: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AvgPool1d(Layer):
     """The mean of each window of sequences: `functional.avg_pool1d`, in PyTorch's words.
@@ -81,11 +81,11 @@ class AvgPool1d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: float | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool1D(Layer):
     """The mean of each window of sequences: `functional.adaptive_avg_pool1d`, in Paddle's words.
@@ -97,11 +97,11 @@ class AdaptiveAvgPool1D(Layer):
     def __init__(self, output_size: Any, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool1d(Layer):
     """The mean of each window of sequences: `functional.adaptive_avg_pool1d`, in PyTorch's words.
@@ -113,11 +113,11 @@ class AdaptiveAvgPool1d(Layer):
     def __init__(self, output_size: Any) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveMaxPool1D(Layer):
     """The greatest element of each window of sequences: `functional.adaptive_max_pool1d`, in Paddle's words.
@@ -130,11 +130,11 @@ class AdaptiveMaxPool1D(Layer):
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AdaptiveMaxPool1d(Layer):
     """The greatest element of each window of sequences: `functional.adaptive_max_pool1d`, in PyTorch's words.
@@ -147,11 +147,11 @@ class AdaptiveMaxPool1d(Layer):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class MaxPool2D(Layer):
     """The greatest element of each window of images: `functional.max_pool2d`, in Paddle's words.
@@ -167,11 +167,11 @@ class MaxPool2D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class MaxPool2d(Layer):
     """The greatest element of each window of images: `functional.max_pool2d`, in PyTorch's words.
@@ -187,11 +187,11 @@ class MaxPool2d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AvgPool2D(Layer):
     """The mean of each window of images: `functional.avg_pool2d`, in Paddle's words.
@@ -207,11 +207,11 @@ class AvgPool2D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, exclusive: bool = True, divisor_override: float | None = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AvgPool2d(Layer):
     """The mean of each window of images: `functional.avg_pool2d`, in PyTorch's words.
@@ -227,11 +227,11 @@ class AvgPool2d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: float | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool2D(Layer):
     """The mean of each window of images: `functional.adaptive_avg_pool2d`, in Paddle's words.
@@ -243,11 +243,11 @@ class AdaptiveAvgPool2D(Layer):
     def __init__(self, output_size: Any, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool2d(Layer):
     """The mean of each window of images: `functional.adaptive_avg_pool2d`, in PyTorch's words.
@@ -259,11 +259,11 @@ class AdaptiveAvgPool2d(Layer):
     def __init__(self, output_size: Any) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveMaxPool2D(Layer):
     """The greatest element of each window of images: `functional.adaptive_max_pool2d`, in Paddle's words.
@@ -276,11 +276,11 @@ class AdaptiveMaxPool2D(Layer):
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AdaptiveMaxPool2d(Layer):
     """The greatest element of each window of images: `functional.adaptive_max_pool2d`, in PyTorch's words.
@@ -293,11 +293,11 @@ class AdaptiveMaxPool2d(Layer):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class MaxPool3D(Layer):
     """The greatest element of each window of volumes: `functional.max_pool3d`, in Paddle's words.
@@ -313,11 +313,11 @@ class MaxPool3D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class MaxPool3d(Layer):
     """The greatest element of each window of volumes: `functional.max_pool3d`, in PyTorch's words.
@@ -333,11 +333,11 @@ class MaxPool3d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AvgPool3D(Layer):
     """The mean of each window of volumes: `functional.avg_pool3d`, in Paddle's words.
@@ -353,11 +353,11 @@ class AvgPool3D(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, exclusive: bool = True, divisor_override: float | None = None, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AvgPool3d(Layer):
     """The mean of each window of volumes: `functional.avg_pool3d`, in PyTorch's words.
@@ -373,11 +373,11 @@ class AvgPool3d(Layer):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: float | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool3D(Layer):
     """The mean of each window of volumes: `functional.adaptive_avg_pool3d`, in Paddle's words.
@@ -389,11 +389,11 @@ class AdaptiveAvgPool3D(Layer):
     def __init__(self, output_size: Any, data_format: str | None = None, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveAvgPool3d(Layer):
     """The mean of each window of volumes: `functional.adaptive_avg_pool3d`, in PyTorch's words.
@@ -405,11 +405,11 @@ class AdaptiveAvgPool3d(Layer):
     def __init__(self, output_size: Any) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the mean of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the mean of each window. Differentiable."""
 
 class AdaptiveMaxPool3D(Layer):
     """The greatest element of each window of volumes: `functional.adaptive_max_pool3d`, in Paddle's words.
@@ -422,11 +422,11 @@ class AdaptiveMaxPool3D(Layer):
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""
 
 class AdaptiveMaxPool3d(Layer):
     """The greatest element of each window of volumes: `functional.adaptive_max_pool3d`, in PyTorch's words.
@@ -439,8 +439,8 @@ class AdaptiveMaxPool3d(Layer):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         ...
 
-    def forward(self, x: Any) -> Any:
-        """Returns the greatest element of each window. Differentiable."""
-
     def extra_repr(self) -> str:
         """Returns the windows."""
+
+    def forward(self, x: Any) -> Any:
+        """Returns the greatest element of each window. Differentiable."""

@@ -354,23 +354,5 @@ def _cosine(high: float, low: float, part: float) -> float:
     return low + (high - low) * (1 + math.cos(math.pi * part)) / 2
 
 
-__all__ = [
-    "CosineAnnealingDecay",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialDecay",
-    "InverseTimeDecay",
-    "LRScheduler",
-    "LambdaDecay",
-    "LinearLR",
-    "LinearWarmup",
-    "MultiStepDecay",
-    "MultiplicativeDecay",
-    "NaturalExpDecay",
-    "NoamDecay",
-    "OneCycleLR",
-    "PiecewiseDecay",
-    "PolynomialDecay",
-    "ReduceOnPlateau",
-    "StepDecay",
-]
+_classes = {name: value for name, value in globals().items() if isinstance(value, type) and value is not Schedule}
+__all__ = [name for name, value in _classes.items() if issubclass(value, LRScheduler)]

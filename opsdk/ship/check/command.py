@@ -19,8 +19,7 @@ from opsdk.backends.call.language import language_of
 from opsdk.core.errors import TargetError
 from opsdk.core.origin import shorten
 from opsdk.define.op import REGISTRY, Op
-from opsdk.ship.check.last_failed import failed_last, remember
-from opsdk.ship.check.pace import Pace, remember_pace
+from opsdk.ship.check.kept import Pace, failed_last, remember, remember_pace
 from opsdk.ship.check.report import ReportOptions, publish, status
 from opsdk.ship.check.result import Checked, Run, restricted
 from opsdk.ship.cli.exits import Exit

@@ -19,8 +19,7 @@ from opsdk.ship.cli.terminal import width
 from opsdk.ship.demo import device, kernels, page, source, train
 from opsdk.ship.demo.device import OnDevice
 from opsdk.ship.demo.kernels import only, row_that_runs
-from opsdk.ship.demo.task import Task, make_task
-from opsdk.ship.demo.train import Claim, claims_of
+from opsdk.ship.demo.train import Claim, Task, claims_of, make_task
 from opsdk.ship.output.table import Column, render
 from opsdk.ship.targets.target import resolve
 

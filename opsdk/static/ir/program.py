@@ -32,6 +32,7 @@ class Program:
 
     Attributes:
         ran_in: the Scopes that runs of it have written to.
+        updated_by: the optimizers whose updates are in it, which live as long: a schedule gives each its next rate.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class Program:
         self.blocks = [Block(self, 0)]
         self._current = 0
         self.ran_in: WeakSet[Scope] = WeakSet()
+        self.updated_by: list[Any] = []  # Any: optimizers, which are built on Programs
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Refuses to be pickled or copied, and with it all that belongs to a Program.
@@ -113,6 +115,7 @@ class Program:
             made._random_seed = self._random_seed
             made.blocks = [_copied(block, made, for_test) for block in self.blocks]
             made._current = self._current
+            made.updated_by = [*self.updated_by]
         return made
 
     def prune(self, targets: Variable | str | Sequence[Variable | str]) -> Program:

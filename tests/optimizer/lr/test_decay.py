@@ -1,5 +1,6 @@
 """Schedules, against the values of Paddle 3.3.1."""
 
+import gc
 import io
 
 import numpy as np
@@ -159,6 +160,22 @@ def test_steps_go_by_the_schedule_on_tensors_and_in_programs():
         schedule.step()
     assert optimizer.get_lr() == 0.0625
     assert len(optimizer._rates) == 2  # of the rate that holds now, however many there were
+
+
+def test_a_program_follows_the_schedule_of_an_optimizer_that_nobody_else_holds():
+    schedule = lr.ExponentialDecay(0.5, 0.5)
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        v = static.create_parameter([1], "float64", attr=nn.initializer.Constant(1.0))
+        SGD(schedule).minimize(v.sum())
+    main = main.clone()
+    gc.collect()
+    exe = static.Executor()
+    exe.run(startup)
+    for expected in (0.5, 0.25, 0.125):
+        exe.run(main)
+        assert static.global_scope().lookup(v.name).item() == expected
+        schedule.step()
 
 
 def test_the_schedule_is_part_of_the_optimizers_state():

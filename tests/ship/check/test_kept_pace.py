@@ -1,6 +1,6 @@
 import pytest
 
-from opsdk.ship.check.pace import Pace, remember_pace
+from opsdk.ship.check.kept import Pace, remember_pace
 from opsdk.ship.check.result import Checked
 from opsdk.verify.report import VerifyReport
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opsdk.ship.check.last_failed import failed_last, remember
+from opsdk.ship.check.kept import failed_last, remember
 from opsdk.ship.check.result import Checked
 from opsdk.verify.report import VerifyReport
 

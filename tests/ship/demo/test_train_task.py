@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opsdk.core.errors import MissingDependencyError
-from opsdk.ship.demo.task import BATCH, make_task
+from opsdk.ship.demo.train import BATCH, make_task
 
 pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
 
