@@ -32,6 +32,16 @@ from opsdk.autograd.creation import (
     zeros_like,
 )
 from opsdk.autograd.derivatives import grad
+from opsdk.autograd.drawing import (
+    bernoulli,
+    log_normal,
+    multinomial,
+    poisson,
+    rand_like,
+    randint_like,
+    randn_like,
+    standard_normal,
+)
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
@@ -131,6 +141,14 @@ __all__ = [
     "uniform",
     "zeros",
     "zeros_like",
+    "bernoulli",
+    "log_normal",
+    "multinomial",
+    "poisson",
+    "rand_like",
+    "randint_like",
+    "randn_like",
+    "standard_normal",
     "seed",
     "get_rng_state",
     "set_rng_state",

@@ -59,11 +59,14 @@ log1p = _op(
 sqrt = _op(vmath.sqrt, "Square root; nan below 0, without a warning.", domain=_POSITIVE)
 rsqrt = _op(vmath.rsqrt, "1 / √x; inf at 0 and nan below, without a warning.", domain=_POSITIVE)
 square = _op(vmath.square, "x².", infer=OfNumbers())
+exp2 = _op(vmath.exp2, "2 to the power x; overflow gives inf, without a warning.")
 reciprocal = _op(vmath.reciprocal, "1 / x; ±inf at ±0, without a warning.")
 sin = _op(vmath.sin, "Sine of x in radians; nan at ±inf, without a warning.")
 cos = _op(vmath.cos, "Cosine of x in radians; nan at ±inf, without a warning.")
 tan = _op(vmath.tan, "Tangent of x in radians; nan at ±inf, without a warning.")
 erf = _op(vmath.erf, "The error function, 2/√π ∫₀ˣ exp(-t²) dt.")
+erfc = _op(vmath.erfc, "1 - erf(x), exact where it vanishes.")
+sinc = _op(vmath.sinc, "sin(πx) / (πx), 1 at 0; nan at ±inf, without a warning.")
 log2 = _op(vmath.log2, "Logarithm to base 2; -inf at 0 and nan below, without a warning.", domain=_POSITIVE)
 log10 = _op(vmath.log10, "Logarithm to base 10; -inf at 0 and nan below, without a warning.", domain=_POSITIVE)
 sinh = _op(vmath.sinh, "Hyperbolic sine; ±inf beyond the range, without a warning.")
@@ -226,5 +229,6 @@ def _clip_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([-1.0, 0.0, 1.0]), min=-1.0, max=1.0, reason="kinks, values on the bounds")
     yield Sample(np.array(2.0), min=-1.0, max=1.0, reason="0-d")
     yield Sample(np.zeros((0, 4)), min=0.0, reason="empty")
+
 
 __all__ = [name for name, value in vars().items() if isinstance(value, Op) and value.opdef.schema.name == name]

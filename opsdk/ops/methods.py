@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.errors import DTypeError
 from opsdk.core.written import written
 from opsdk.define.op import Op
 from opsdk.ops import functions, logical, shape
@@ -86,8 +87,20 @@ class ValueMethods(NumpyProtocol):
     __mod__, __rmod__ = _operators(functions.remainder)
     __matmul__, __rmatmul__ = _operators(functions.matmul)
 
+    __and__, __rand__ = _operators(functions.bitwise_and)
+    __or__, __ror__ = _operators(functions.bitwise_or)
+    __xor__, __rxor__ = _operators(functions.bitwise_xor)
+    __lshift__, __rlshift__ = _operators(functions.bitwise_left_shift)
+    __rshift__, __rrshift__ = _operators(functions.bitwise_right_shift)
+
     def __neg__(self) -> Any:
         return scale(self, scale=-1.0)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        return functions.bitwise_not(self)
 
     # -- comparison ---------------------------------------------------------------------------------------------------
 
@@ -136,119 +149,80 @@ class ValueMethods(NumpyProtocol):
         return functions.matmul(self, other, transpose_x=transpose_x, transpose_y=transpose_y)
 
     cast = astype = functions.cast
-    transpose = functions.transpose
-    t = functions.t
-    flatten = functions.flatten
-    unsqueeze = functions.unsqueeze
-    squeeze = functions.squeeze
-    broadcast_to = functions.broadcast_to
-    expand_as = functions.expand_as
-    tile = functions.tile
-    flip = functions.flip
-    roll = functions.roll
-    moveaxis = functions.moveaxis
-    swapaxes = functions.swapaxes
-    diagonal = functions.diagonal
-    trace = functions.trace
-    tril = functions.tril
-    triu = functions.triu
-    repeat_interleave = functions.repeat_interleave
-    split = functions.split
-    chunk = functions.chunk
-    unbind = functions.unbind
-    gather = functions.gather
-    take_along_axis = functions.take_along_axis
-    put_along_axis = functions.put_along_axis
-    index_add = functions.index_add
-    masked_fill = functions.masked_fill
-    sum = functions.sum
-    mean = functions.mean
-    max = amax = functions.max
-    min = amin = functions.min
-    prod = functions.prod
-    var = functions.var
-    std = functions.std
-    norm = functions.norm
-    all = functions.all
-    any = functions.any
-    argmax = functions.argmax
-    argmin = functions.argmin
-    cumsum = functions.cumsum
-    cumprod = functions.cumprod
-    logsumexp = functions.logsumexp
-    sort = functions.sort
-    argsort = functions.argsort
-    topk = functions.topk
-    clip = functions.clip
-    mm = functions.mm
-    bmm = functions.bmm
-    mv = functions.mv
-    dot = functions.dot
-    outer = functions.outer
-    lerp = functions.lerp
-    isclose = functions.isclose
-    allclose = functions.allclose
-    equal_all = functions.equal_all
-    add = _binary(functions.add)
-    subtract = _binary(functions.subtract)
-    multiply = _binary(functions.multiply)
-    divide = _binary(functions.divide)
-    floor_divide = _binary(functions.floor_divide)
-    remainder = mod = _binary(functions.remainder)
-    pow = _binary(functions.pow)
-    maximum = _binary(functions.maximum)
-    minimum = _binary(functions.minimum)
-    atan2 = _binary(functions.atan2)
-    equal = _binary(functions.equal)
-    not_equal = _binary(functions.not_equal)
-    less_than = _binary(functions.less_than)
-    less_equal = _binary(functions.less_equal)
-    greater_than = _binary(functions.greater_than)
-    greater_equal = _binary(functions.greater_equal)
-    logical_and = _binary(functions.logical_and)
-    logical_or = _binary(functions.logical_or)
-    logical_xor = _binary(functions.logical_xor)
-    logical_not = _unary(functions.logical_not)
-    isnan = _unary(functions.isnan)
-    isinf = _unary(functions.isinf)
-    isfinite = _unary(functions.isfinite)
-    exp = _unary(functions.exp)
-    expm1 = _unary(functions.expm1)
-    log = _unary(functions.log)
-    log1p = _unary(functions.log1p)
-    log2 = _unary(functions.log2)
-    log10 = _unary(functions.log10)
-    sqrt = _unary(functions.sqrt)
-    rsqrt = _unary(functions.rsqrt)
-    square = _unary(functions.square)
-    reciprocal = _unary(functions.reciprocal)
-    __abs__ = abs = _unary(functions.abs)
-    sign = _unary(functions.sign)
-    floor = _unary(functions.floor)
-    ceil = _unary(functions.ceil)
-    trunc = _unary(functions.trunc)
-    round = _unary(functions.round)
-    sin = _unary(functions.sin)
-    cos = _unary(functions.cos)
-    tan = _unary(functions.tan)
-    asin = _unary(functions.asin)
-    acos = _unary(functions.acos)
-    atan = _unary(functions.atan)
-    sinh = _unary(functions.sinh)
-    cosh = _unary(functions.cosh)
-    tanh = _unary(functions.tanh)
-    asinh = _unary(functions.asinh)
-    acosh = _unary(functions.acosh)
-    atanh = _unary(functions.atanh)
-    erf = _unary(functions.erf)
-    erfinv = _unary(functions.erfinv)
-    lgamma = _unary(functions.lgamma)
-    digamma = _unary(functions.digamma)
-    sigmoid = _unary(functions.sigmoid)
-    conj = _unary(functions.conj)
-    real = _unary(functions.real)
-    imag = _unary(functions.imag)
-    angle = _unary(functions.angle)
+    __abs__ = _unary(functions.abs)
+
+    def add(self, y: Any, alpha: float = 1) -> Any:
+        """Returns x + alpha · y. Differentiable."""
+        return functions.add(self, y) if alpha == 1 else functions.add(self, y * alpha)
+
+    def subtract(self, y: Any, alpha: float = 1) -> Any:
+        """Returns x - alpha · y. Differentiable."""
+        return functions.subtract(self, y) if alpha == 1 else functions.subtract(self, y * alpha)
+
+    sub = subtract
+
+    def where(self, x: Any = None, y: Any = None) -> Any:
+        """Returns x where this condition holds, y elsewhere, as in Paddle; PyTorch's method is of x.
+
+        Raises:
+            DTypeError: the condition holds other than bools.
+        """
+        if self.dtype.kind != "b":  # type: ignore[attr-defined]
+            raise DTypeError(
+                f"where: as a method it is of the condition and expected bools, got {self.dtype}; "  # type: ignore[attr-defined]
+                "write opsdk.where(condition, x, y)"
+            )
+        return functions.where(self, x, y)
+
+    def transpose(self, *perm: Any) -> Any:
+        """Returns the value with its axes in another order; two numbers, as PyTorch has them, change places."""
+        if len(perm) == 2 and isinstance(perm[0], int):
+            return functions.swapaxes(self, *perm)
+        return functions.transpose(self, _joined(perm))
+
+    @property
+    def mT(self) -> Any:
+        """Matrices with their last two axes in each other's place."""
+        return functions.mT(self)
+
+    @property
+    def mH(self) -> Any:
+        """Matrices transposed and conjugated."""
+        return functions.adjoint(self)
+
+    @property
+    def H(self) -> Any:
+        """A matrix transposed and conjugated."""
+        return functions.conj(functions.t(self))
+
+
+def _joined(given: tuple[Any, ...]) -> Any:
+    """Returns what is given as one list, or as numbers one after another."""
+    return given[0] if len(given) == 1 else given
+
+
+# Any: a function of a value and numbers, and it as a method.
+def _spread(function: Any) -> Any:
+    """Returns a function that takes a list as a method that takes numbers one after another too."""
+
+    def method(self: Any, *numbers: Any, **options: Any) -> Any:
+        return function(self, *([_joined(numbers)] if numbers else []), **options)
+
+    method.__name__, method.__qualname__ = function.__name__, f"ValueMethods.{function.__name__}"
+    method.__doc__ = function.__doc__
+    return method
+
+
+_SPREAD = "permute view tile repeat flip reverse broadcast_to"
+_NOT_OF_ONE_VALUE = """
+    broadcast_shape broadcast_shapes cartesian_prod concat cat concatenate column_stack dstack einsum hstack meshgrid
+    row_stack searchsorted shape sum_at sum_to vstack
+"""
+for _name in sorted({*vars(functions)["__all__"]} - {*_NOT_OF_ONE_VALUE.split(), *vars(ValueMethods)}):
+    _value = getattr(functions, _name)
+    if isinstance(_value, Op):
+        _value = (_unary if len(_value.opdef.schema.inputs) == 1 else _binary)(_value)
+    setattr(ValueMethods, _name, _spread(_value) if _name in _SPREAD.split() else _value)
 
 
 def _is_number(value: Any, other: Any) -> bool:

@@ -33,7 +33,7 @@ def path_of(name):
 
 def stub(module):
     """Gives the text of a module's stub: what its `__all__` promises, with signatures and docstrings."""
-    imports, values, made = set(), [], []
+    imports, values, made, others = set(), [], [], []
     for name in module.__all__:
         value = getattr(module, name)
         is_made = inspect.isroutine(value) or inspect.isclass(value)
@@ -43,7 +43,8 @@ def stub(module):
             values.append(f"{name}: {type(value).__name__}\n")
             imports.add(_import(type(value), module))
         elif name != value.__name__:
-            values.append(f"{name} = {value.__name__}\n")
+            is_below = inspect.isroutine(value) and value.__module__ == module.__name__
+            (others if is_below else values).append(f"{name} = {value.__name__}\n")
         elif value.__module__ != module.__name__:
             imports.add(f"from {value.__module__} import {name} as {name}\n")
         elif inspect.isclass(value):
@@ -55,7 +56,7 @@ def stub(module):
     named = _annotated(module, made)
     head += ["".join(line for line in named if not line.startswith("from opsdk"))]
     imports.update(line for line in named if line.startswith("from opsdk"))
-    return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made]))
+    return "\n".join(filter(None, [*head, "".join(sorted(imports)), "".join(values), *made, "".join(others)]))
 
 
 def _annotated(module, made):
