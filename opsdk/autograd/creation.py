@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
-from opsdk.define.frontend import MAKER, owner_of
+from opsdk.define.frontend import MAKER, at_once, owner_of
 from opsdk.ops import creation as ops
 from opsdk.ops import resizing
 from opsdk.ops import shape as shape_ops
@@ -206,7 +207,8 @@ def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Any:
         return resizing.expand(op(**attrs), [x] * x.ndim, shape=[-2] * x.ndim, axis=list(range(x.ndim)))
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
         raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
-    return full(x.shape, value, x.dtype if dtype is None else dtype)
+    make = partial(at_once, full) if isinstance(x, Tensor) else full  # beside a tensor it is one, wherever that is
+    return make(x.shape, value, x.dtype if dtype is None else dtype)
 
 
 def arange(start: Any, end: Any = None, step: float = 1, dtype: DTypeLike | None = None) -> Any:
@@ -307,15 +309,14 @@ def randint(
     least, end = (0, low) if high is None else (low, high)
     if not least < end:
         raise AttributeValueError(f"randint: expected low < high, got [{least}, {end}); no number is there")
-    drawn = np.random.default_rng(seed or next_seed()).integers(least, end, _sizes(shape, "randint"))
-    return _here(fitted(drawn, as_dtype(dtype, "randint"), "randint"))
+    sizes, kind, key = _sizes(shape, "randint"), as_dtype(dtype, "randint"), seed or next_seed()
+    return _here(ops.random_integers(shape=sizes, low=least, high=end, seed=key, dtype=kind))
 
 
 def randperm(n: int, dtype: DTypeLike = "int64", seed: int = 0) -> Tensor:
     """Returns the whole numbers from 0 to n - 1 in an order that is drawn; seed 0 draws it from the global one."""
     (count,) = _sizes(n, "randperm")
-    drawn = np.random.default_rng(seed or next_seed()).permutation(count)
-    return _here(fitted(drawn, as_dtype(dtype, "randperm"), "randperm"))
+    return _here(ops.random_order(n=count, seed=seed or next_seed(), dtype=as_dtype(dtype, "randperm")))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Any:

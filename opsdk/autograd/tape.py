@@ -31,7 +31,7 @@ from opsdk.core.modes import OFF, is_grad_enabled
 from opsdk.core.nested import each, flat
 from opsdk.core.place import CPU, Place
 from opsdk.define.call import body_attrs, check_inputs, cut_off, given
-from opsdk.define.frontend import register_frontend, register_values
+from opsdk.define.frontend import at_once, register_frontend, register_values
 from opsdk.define.opdef import OpDef
 
 
@@ -184,7 +184,7 @@ def launch(
         counts = [tensor._version[0] for tensor in _unchanged(opdef, inputs)]
         if opdef.schema.mutated_inputs:
             check_changes(plan, inputs)
-        raw = opdef.body(*cut_off(opdef, inputs), **complete)  # recorded op by op
+        raw = at_once(opdef.body, *cut_off(opdef, inputs), **complete)  # recorded op by op
         values = given(
             opdef,
             _held(opdef, as_outputs(opdef, raw), arrays, complete),

@@ -38,12 +38,12 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
 
     __slots__ = ()
     persistable = False
+    _is_state = False  # whether a layer keeps it: a parameter or a buffer, which Programs take in
+    _initial: tuple[Any, dict[str, Any]] | None = None  # what made its first values: an op (any) and its attributes
     _name: str | None = None
     _algebra: ClassVar[ArrayAlgebra]  # how a backward from here computes
 
-    def __init__(
-        self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None
-    ) -> None:
+    def __init__(self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None) -> None:
         self._array = array
         self._stop = stop_gradient
         self._edge = edge  # the node that made this tensor and the output that it is; None for a leaf
@@ -227,9 +227,7 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
             array: Any = getattr(value, "_array", None)
             if array.__class__ is not self._array.__class__:
                 where = f" at {value.place}" if isinstance(value, Tensor) else ", make one with opsdk.to_tensor"
-                raise DTypeError(
-                    f"grad: expected a tensor at {self.place} or None, got {type(value).__name__}{where}"
-                )
+                raise DTypeError(f"grad: expected a tensor at {self.place} or None, got {type(value).__name__}{where}")
             if array.shape != self._array.shape:
                 raise ShapeError(f"grad: expected shape {self._array.shape} like the tensor, got {array.shape}")
             if array.dtype != self._array.dtype:

@@ -60,6 +60,8 @@ class TensorState:
         memo[id(self)] = copied
         copied._array = self._array.copy()
         copied._version = [0]
+        if copied.__dict__.get("_is_state"):  # which Programs know by its name
+            copied.__dict__.pop("_name", None)
         copied._hooks = None
         if self._grad is not None and self._grad is not ZERO:
             copied._grad = self._grad.detach().__deepcopy__(memo)
@@ -76,7 +78,8 @@ class TensorState:
         return copied
 
     def _state(self, slots: Sequence[str] = _SLOTS) -> dict[str, Any]:
-        return {**self.__dict__, **{name: getattr(self, name) for name in slots}}
+        own = {name: value for name, value in self.__dict__.items() if name != "_initial"}  # copies count anew
+        return {**own, **{name: getattr(self, name) for name in slots}}
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what is pickled: a leaf with its values and gradient; hooks stay behind, as in copies.

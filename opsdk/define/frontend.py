@@ -107,6 +107,16 @@ class Maker(Protocol):
 
 MAKER: Current[Maker | None] = Current("composite", None)  # of the runtime whose values the body is being run on
 
+
+# Any: a function of whatever arguments and result.
+def at_once(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Calls a function that makes values of nothing: arrays and tensors, also where a Program is being built."""
+    if MAKER.get() is None:
+        return function(*args, **options)
+    with MAKER.held(None):
+        return function(*args, **options)
+
+
 Over = Callable[[Callable[..., Any]], Callable[..., Any]]
 _over_arrays: list[Over] = []
 

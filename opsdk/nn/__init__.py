@@ -1,5 +1,6 @@
 """Floor 4: layers, their parameters and initializers, and the functions that they are made of."""
 
+# ruff: noqa: F401 - what is imported here under its own name is public
 from opsdk.nn import functional, init, initializer
 from opsdk.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from opsdk.nn.layer import activation as _activation
@@ -21,44 +22,19 @@ from opsdk.nn.layer.containers import (
     Sequential,
 )
 from opsdk.nn.layer.layer import Layer, Module
-from opsdk.nn.layer.layers import CrossEntropyLoss, Embedding, Flatten, Linear, MSELoss
+from opsdk.nn.layer.layers import Embedding, Flatten, Linear
 from opsdk.nn.layer.plug_in import PlugIn
 from opsdk.nn.parameter import Parameter
 from opsdk.nn.stateless import functional_call
 from opsdk.ops.initializer import ParamAttr
 
-_TABLES = (_activation, _convolution, _normalization, _pooling)  # modules of layers that are made from tables
+_FAMILIES = (_attention, _cells, _dropout, _recurrent)
+globals().update({each.__name__: each for family in _FAMILIES for each in family.LAYERS})
+_TABLES = (_activation, _convolution, _losses, _normalization, _pooling)  # modules of layers made from tables
 globals().update({name: getattr(table, name) for table in _TABLES for name in table.__all__})
-_FAMILIES = (_attention, _cells, _dropout, _losses, _recurrent)
-_layers = {each.__name__: each for family in _FAMILIES for each in family.LAYERS}
-globals().update(_layers)
 
 __all__ = [
-    *_activation.__all__,
-    *_convolution.__all__,
-    *_normalization.__all__,
-    *_pooling.__all__,
-    *_layers,
-    "ClipGradByGlobalNorm",
-    "ClipGradByNorm",
-    "ClipGradByValue",
-    "CrossEntropyLoss",
-    "Embedding",
-    "Flatten",
-    "Layer",
-    "LayerDict",
-    "LayerList",
-    "Linear",
-    "MSELoss",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "ParamAttr",
-    "Parameter",
-    "ParameterDict",
-    "ParameterList",
-    "PlugIn",
-    "Sequential",
+    *sorted(name for name in globals() if name[0].isupper()),
     "functional",
     "functional_call",
     "init",

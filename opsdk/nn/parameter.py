@@ -37,6 +37,7 @@ class Parameter(Tensor):
     """
 
     persistable = True
+    _is_state = True
 
     # Any: whatever a tensor can be made of; a regularizer of any class.
     def __init__(

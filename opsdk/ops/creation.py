@@ -99,6 +99,29 @@ def gaussian_random(*, shape: Sequence[int], mean: float, std: float, seed: int,
     return fitted(drawn, dtype, "op 'opsdk::gaussian_random'")
 
 
+@op("opsdk::random_integers(*, int[] shape, int low, int high, int seed, dtype dtype=int64) -> Tensor out", infer=_made)
+def random_integers(*, shape: Sequence[int], low: int, high: int, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Whole numbers drawn uniformly from [low, high); the same seed gives the same numbers."""
+    drawn = np.random.default_rng(seed).integers(low, high, tuple(shape))
+    return fitted(drawn, dtype, "op 'opsdk::random_integers'")
+
+
+@op("opsdk::random_order(*, int >= 0 n, int seed, dtype dtype=int64) -> Tensor out")
+def random_order(*, n: int, seed: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """The whole numbers from 0 to n - 1 in an order that is drawn; the same seed gives the same order."""
+    return fitted(np.random.default_rng(seed).permutation(n), dtype, "op 'opsdk::random_order'")
+
+
+@random_order.infer
+def _order(n: int, dtype: np.dtype[Any]) -> TensorSpec:
+    return TensorSpec([n], dtype)
+
+
+@random_integers.check
+def _check_integers(low: int, high: int) -> str | None:
+    return None if low < high else f"low and high expected low < high, got [{low}, {high}); no number is there"
+
+
 @uniform_random.check
 def _check_uniform(min: float, max: float, dtype: np.dtype[Any]) -> str | None:
     if not (np.isfinite(max - min) and min <= max):
@@ -183,6 +206,19 @@ def _exact() -> Iterator[Sample]:
     yield Sample(shape=[2, 1], values=["(1.5-2j)"], dtype=np.dtype("complex64"), reason="one complex number for all")
     yield Sample(shape=[], values=["3"], dtype=np.dtype("uint8"), reason="0-d")
     yield Sample(shape=[0], values=[], dtype=np.dtype("int64"), reason="empty")
+
+
+@random_integers.samples
+def _integers() -> Iterator[Sample]:
+    yield Sample(shape=[3, 5], low=-2, high=3, seed=7, reason="matrix")
+    yield Sample(shape=[], low=0, high=2**40, seed=7, reason="0-d, beyond 32 bits")
+    yield Sample(shape=[0, 4], low=0, high=1, seed=0, dtype=np.dtype("int32"), reason="empty")
+
+
+@random_order.samples
+def _orders() -> Iterator[Sample]:
+    yield Sample(n=7, seed=7, reason="an order")
+    yield Sample(n=0, seed=7, dtype=np.dtype("int32"), reason="empty")
 
 
 @uniform_random.samples

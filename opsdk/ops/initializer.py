@@ -13,6 +13,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.core.fit import as_bool, as_numbers, fitted, one_number
 from opsdk.core.random import next_seed
+from opsdk.define.frontend import at_once
 from opsdk.define.op import Op
 from opsdk.ops.creation import constant, gaussian_random, uniform_random
 
@@ -44,7 +45,7 @@ class Initializer:
             value: a parameter, or anything else with `shape`, `dtype` and `set_value`.
         """
         op, attrs = self.op(value.shape, value.dtype)
-        value.set_value(op(**attrs))
+        value.set_value(at_once(op, **attrs))
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value is not None)

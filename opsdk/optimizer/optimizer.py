@@ -10,8 +10,11 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ScheduleError
 from opsdk.core.modes import GradMode
+from opsdk.core.names import unique_name
 from opsdk.core.origin import trimming
 from opsdk.core.suggest import alternatives
+from opsdk.define.frontend import at_once
+from opsdk.ops.creation import constant
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.shape import cast
 from opsdk.optimizer.parameters import (
@@ -22,6 +25,7 @@ from opsdk.optimizer.parameters import (
     as_named,
     as_rate,
     decay_coefficient,
+    key_of,
     learning_rate_factor,
     rate_dtype,
 )
@@ -111,7 +115,7 @@ class Optimizer(OptimizerState):
         return self.op(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._update_attrs(param))
 
     def _update_attrs(self, param: Any) -> dict[str, Any]:
-        group = self._group_of.get(id(param))
+        group = self._group_of.get(key_of(param))
         return self._attrs if group is None else {**self._attrs, **group.attrs}
 
     # -- tensors ------------------------------------------------------------------------------------------------------
@@ -272,12 +276,12 @@ class Optimizer(OptimizerState):
         return self._group_decay(param) if own is None else decay_coefficient(own, self.subject)
 
     def _group_decay(self, param: Any) -> float:
-        group = self._group_of.get(id(param))
+        group = self._group_of.get(key_of(param))
         return self._decay if group is None or group.decay is None else group.decay
 
     def rate_factor(self, param: Any) -> float:
         """Returns a parameter's own factor on the learning rate, and its group's."""
-        group = self._group_of.get(id(param))
+        group = self._group_of.get(key_of(param))
         return learning_rate_factor(param) * (1.0 if group is None else group.factor)
 
     def _rate(self, param: Any) -> Tensor:
@@ -286,13 +290,24 @@ class Optimizer(OptimizerState):
         if self._rates.get(RATE) != rate:
             self._rates = {RATE: rate}
         if key not in self._rates:
-            self._rates[key] = full([1], rate * factor, dtype)
+            self._rates[key] = at_once(full, [1], rate * factor, dtype)
         made: Tensor = self._rates[key]
         return made
 
+    def kept_for(self, param: Variable) -> dict[str, Tensor]:
+        """Returns the state of a layer's parameter, for a Program that updates it: the one that `step` changes."""
+        state = self._state_of(self.own_names().get(key_of(param), param.name), param.held)
+        for slot in self.slots:
+            tensor = state[slot.name]
+            if tensor._name is None:
+                tensor.name = unique_name(f"{param.name}_{slot.name}")
+                tensor._initial = constant(slot.value, tensor.dtype, self.subject, list(tensor.shape))
+                tensor._is_state = True
+        return state
+
     def _state_of(self, name: str, param: Any) -> dict[str, Tensor]:
         if name not in self._state:
-            self._state[name] = {slot.name: full(*slot.filling(param)) for slot in self.slots}
+            self._state[name] = {slot.name: at_once(full, *slot.filling(param)) for slot in self.slots}
         held = self._state[name]
         for slot in self.slots:
             if held[slot.name].dtype != slot.dtype(param):  # its layer was cast since

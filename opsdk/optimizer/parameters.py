@@ -105,6 +105,12 @@ def _add_named(parameters: Any, named: dict[str, Any], subject: str) -> None:
         named[name] = value
 
 
+def key_of(param: Any) -> int:
+    """Returns the id by which a parameter is known: of a Variable that stands for a tensor, the tensor's."""
+    held = getattr(param, "held", None)
+    return id(param if held is None else held)
+
+
 class L2Decay:
     """Adds `coeff` times the parameter to its gradient.
 

@@ -105,7 +105,8 @@ class OptimizerState:
             self._static.set_rate(rate)
             self._learning_rate = rate
         global_scope().commit(changes)
-        self._state = {name: slots for name, slots in fresh.items() if name not in updated}
+        kept = {name: slots for name, slots in self._state.items() if name in updated}  # the Programs', changed above
+        self._state = {name: slots for name, slots in fresh.items() if name not in updated} | kept
         self._decay, self._attrs = decay, given
         for group, (factor, own_decay, attrs) in zip(self._groups, groups, strict=True):
             group.factor, group.decay, group.attrs = factor, own_decay, attrs

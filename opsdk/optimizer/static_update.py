@@ -12,11 +12,12 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
-from opsdk.optimizer.parameters import rate_dtype
+from opsdk.optimizer.parameters import key_of, rate_dtype
 from opsdk.static.build.backward import append_backward
+from opsdk.static.build.building import program_guard, stand_in
 from opsdk.static.ir.operator import OPTIMIZE, Operator
 from opsdk.static.ir.parameter import create_global_var
-from opsdk.static.ir.program import Program, default_startup_program, program_guard
+from opsdk.static.ir.program import Program, default_startup_program
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.scope import global_scope
 
@@ -45,7 +46,8 @@ class StaticUpdate:
         """Appends backward and updates; returns the updates, and pairs of parameter and gradient."""
         if parameters is not None:
             entries = parameters.values() if isinstance(parameters, dict) else parameters
-            parameters = [loss.block.var(entry) if isinstance(entry, str) else entry for entry in entries]
+            meant = [loss.block.meant(entry) for entry in entries]
+            parameters = [one for one in meant if not isinstance(one, Tensor)]  # a tensor is none of this Program
         with loss.block.program.lock:
             pairs = append_backward(loss, parameters, no_grad_set)
             return self.apply(pairs, startup), pairs
@@ -96,8 +98,8 @@ class StaticUpdate:
         own = self._optimizer.own_names()
         named: dict[str, tuple[Variable, dict[str, Variable]]] = {}
         for param, state in self._states:
-            name = own.get(id(param), param.name)
-            if name in named:
+            name = own.get(key_of(param), param.name)
+            if name in named and (param.held is None or named[name][0].held is not param.held):
                 raise StateDictError(
                     f"{self._optimizer.subject}: expected one update of parameter {name!r}, got two, each with a state "
                     "of its own; make an optimizer for each Program"
@@ -112,7 +114,7 @@ class StaticUpdate:
             StateDictError: it holds none, or two updates go by one name.
         """
         held = {name: state for name, (_, state) in self.named().items()}
-        values = global_scope().snapshot([variable.name for state in held.values() for variable in state.values()])
+        values = _in_scope([variable for state in held.values() for variable in state.values()])
         self._check_there(values, "state_dict")
         return {
             name: {slot: Tensor(np.array(values[variable.name])) for slot, variable in state.items()}
@@ -127,14 +129,16 @@ class StaticUpdate:
         """
         given: dict[str, np.ndarray] = {}
         first: dict[str, np.ndarray] = {}
+        variables: list[Variable] = []
         for name, (_, state) in self.named().items():
+            variables += state.values()
             for slot in self._optimizer.slots:
                 variable = state[slot.name]
                 if name in fresh:
                     given[variable.name] = fresh[name][slot.name].numpy().copy()
                 else:
                     first[variable.name] = np.full(variable.shape, slot.value, variable.dtype)
-        values = global_scope().snapshot([*given, *first])
+        values = _in_scope(variables)
         self._check_there({name: values[name] for name in given}, "set_state_dict")
         return {**given, **{name: array for name, array in first.items() if values[name] is not None}}
 
@@ -152,7 +156,11 @@ class StaticUpdate:
         factor = self._optimizer.rate_factor(param)
         own_rate = rate if factor == 1.0 else scale(rate, scale=factor)
         state: dict[str, Variable] = {}
+        own = {} if param.held is None else self._optimizer.kept_for(param)
         for slot in self._optimizer.slots:
+            if own:
+                state[slot.name] = stand_in(own[slot.name])
+                continue
             name = f"{param.name}_{slot.name}"
             number = next(number for number in count() if not param.block.has_var(f"{name}_{number}"))
             shape, value, dtype = slot.filling(param)
@@ -161,3 +169,10 @@ class StaticUpdate:
             self._states.append((param, state))
         self._optimizer.update(param, self._optimizer.decayed(param, grad), own_rate, state)
         return block.ops[-1]
+
+
+def _in_scope(variables: Sequence[Variable]) -> dict[str, np.ndarray | None]:
+    """Returns what the global Scope holds of variables, by name; of a tensor that one stands for as well."""
+    scope = global_scope()
+    scope.take_in({variable.name: variable.held for variable in variables if variable.held is not None})
+    return scope.snapshot([variable.name for variable in variables])

@@ -13,11 +13,13 @@ from pathlib import Path
 from tests.contracts.tree import REPOSITORY
 
 MODULES = (
+    "gradcheck",
     "opsdk.expr.vmath",
     "opsdk.nn",
     "opsdk.nn.functional",
     "opsdk.nn.layer.activation",
     "opsdk.nn.layer.convolution",
+    "opsdk.nn.layer.losses",
     "opsdk.nn.layer.normalization",
     "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",

@@ -88,6 +88,11 @@ def test_a_layer_is_its_function_with_the_options_that_it_was_made_with(name):
     assert repr(layer) == f"{name}()"
 
 
+def test_a_layer_takes_what_it_compares_by_the_functions_names():
+    x, y = map(opsdk.to_tensor, (X, Y))
+    assert nn.L1Loss()(label=y, input=x).item() == pytest.approx(abs(X - Y).mean(), rel=1e-7)
+
+
 # Paddle 3.3.1 of these log-probabilities.
 P = np.log([[0.2, 0.8], [0.5, 0.5]])
 NLL = {
@@ -125,6 +130,10 @@ WRONG = {
     "reduction of a layer": (
         lambda: nn.BCELoss(reduction="x"),
         "BCELoss: reduction expected mean, sum or none, got 'x'",
+    ),
+    "reduction of a layer of classes": (
+        lambda: nn.CrossEntropyLoss(reduction="x"),
+        "CrossEntropyLoss: reduction expected mean, sum or none, got 'x'",
     ),
     "shape": (lambda: F.binary_cross_entropy(X, Y[:, :1]), "binary_cross_entropy: label expected shape (2, 2)"),
     "integers": (lambda: F.l1_loss(np.ones(2, int), np.ones(2, int)), "l1_loss: expected floats, got int64 and int64"),

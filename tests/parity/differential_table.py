@@ -269,7 +269,10 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("opsdk::sgd", "opsdk::momentum", "opsdk::adam"), "they change what they are given: tests/optimizer"
     ),
-    **dict.fromkeys(("opsdk::uniform_random", "opsdk::gaussian_random"), "torch draws other numbers: tests/ops"),
+    **dict.fromkeys(
+        ("opsdk::uniform_random", "opsdk::gaussian_random", "opsdk::random_integers", "opsdk::random_order"),
+        "torch draws other numbers: tests/ops",
+    ),
     **dict.fromkeys(
         ("opsdk::fill_constant", "opsdk::assign_value", "opsdk::exact_value"), "nothing enters them: tests/ops"
     ),

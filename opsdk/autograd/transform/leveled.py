@@ -21,7 +21,7 @@ from opsdk.core.nested import each, flat
 from opsdk.core.place import Place
 from opsdk.core.spec import SizeList
 from opsdk.define.call import body_attrs, cut_off
-from opsdk.define.frontend import dispatch
+from opsdk.define.frontend import at_once, dispatch
 from opsdk.define.interceptors import Interceptor
 from opsdk.define.opdef import OpDef
 
@@ -186,5 +186,5 @@ class Transform(Interceptor):
 def body_of(opdef: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Returns what a composite gives, by the ops that it is made of."""
     assert opdef.body is not None
-    outputs = as_outputs(opdef, opdef.body(*cut_off(opdef, inputs), **body_attrs(opdef, attrs)))
+    outputs = as_outputs(opdef, at_once(opdef.body, *cut_off(opdef, inputs), **body_attrs(opdef, attrs)))
     return outputs[0] if len(outputs) == 1 else tuple(outputs)

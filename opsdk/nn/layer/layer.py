@@ -308,6 +308,7 @@ def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:
     if tensor._array.dtype != dtype:
         tensor._array = tensor._array.astype(dtype)
         tensor._version = [0]  # new memory; what was saved of the old stays as it is
+        tensor.__dict__.pop("_initial", None)  # an initializer draws other numbers in another dtype
         if isinstance(tensor._grad, Tensor):  # what backwards have gathered counts in the next step
             tensor._grad = Tensor(tensor._grad._array.astype(dtype))
 

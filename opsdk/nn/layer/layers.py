@@ -1,4 +1,4 @@
-"""Layers beside activations and containers: a linear map, axes joined into one, losses."""
+"""Layers beside those that are made from tables: a linear map, a table of vectors, axes joined into one."""
 
 from __future__ import annotations
 
@@ -158,46 +158,3 @@ class Flatten(Layer):
     def forward(self, x: Any) -> Any:
         """Returns x with the axes joined. Differentiable."""
         return flatten(x, self.start_axis, self.stop_axis)
-
-
-# Any, in these: tensors, variables or arrays.
-class CrossEntropyLoss(Layer):
-    """Softmax and cross entropy in one; the arguments are those of `functional.cross_entropy`."""
-
-    def __init__(
-        self,
-        weight: Any = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        soft_label: bool = False,
-        axis: int = -1,
-        use_softmax: bool = True,
-    ) -> None:
-        super().__init__()
-        self.weight = weight
-        self.ignore_index = ignore_index
-        self.reduction = reduction
-        self.soft_label = soft_label
-        self.axis = axis
-        self.use_softmax = use_softmax
-
-    def forward(self, input: Any, label: Any) -> Any:
-        """Returns the loss. Differentiable in the input."""
-        options = self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax
-        return functional.cross_entropy(input, label, self.weight, *options)
-
-
-class MSELoss(Layer):
-    """Mean squared error.
-
-    Args:
-        reduction: mean, sum or none.
-    """
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def forward(self, input: Any, label: Any) -> Any:
-        """Returns the loss. Differentiable in both."""
-        return functional.mse_loss(input, label, self.reduction)

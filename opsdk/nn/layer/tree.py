@@ -11,6 +11,7 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, LayerNameError
 from opsdk.core.names import unique_name
+from opsdk.define.frontend import at_once
 from opsdk.nn.parameter import Parameter, UnsetTensor
 from opsdk.ops.initializer import Constant, Initializer, XavierUniform, as_param_attr
 from opsdk.ops.nets.structured import global_initializer
@@ -106,8 +107,10 @@ class LayerTree:
         if held is not None and held != store:
             del self.__dict__[held][name]
         self.__dict__.pop(name, None)
-        if store == "_buffers" and held != store:
-            self._unsaved.add(name)
+        if store == "_buffers":
+            value._is_state = True
+            if held != store:
+                self._unsaved.add(name)
         self.__dict__[store][name] = value
 
     def __getattr__(self, name: str) -> Any:
@@ -178,6 +181,8 @@ class LayerTree:
         """
         is_buffer = isinstance(tensor, (Tensor, NoneType)) and not isinstance(tensor, Parameter)
         self._register_as("register_buffer", "_buffers", name, tensor, is_buffer)
+        if tensor is not None:
+            tensor._is_state = True
         (self._unsaved.discard if persistable else self._unsaved.add)(name)
 
     def _register_as(self, subject: str, store: str, name: str, value: Any, is_right: bool) -> None:
@@ -222,15 +227,18 @@ class LayerTree:
         usual = global_initializer(is_bias) or default_initializer
         default = usual or (Constant(0.0) if is_bias else XavierUniform())
         name = unique_name(f"{self._full_name}.{'b' if is_bias else 'w'}") if known.name is None else known.name
-        op, attrs = (known.initializer or default).op(tuple(shape), dtype or self._dtype)
-        return Parameter(
-            op(**attrs),
+        first = (known.initializer or default).op(tuple(shape), dtype or self._dtype)
+        made = Parameter(
+            at_once(first[0], **first[1]),
             known.trainable,
             name,
             learning_rate=known.learning_rate,
             regularizer=known.regularizer,
             need_clip=known.need_clip,
         )
+        if "values" not in first[1]:  # which are as many as the parameter's own
+            made._initial = first
+        return made
 
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: DTypeLike | None = None

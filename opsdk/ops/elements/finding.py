@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from opsdk.core import sums
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
@@ -103,8 +104,9 @@ def bincount(x: np.ndarray, weights: np.ndarray | None, *, minlength: int) -> np
     """How often each whole number from 0 on is in a vector, or the sums of the weights of each; or more."""
     if x.size and x.min() < 0:
         raise InputValueError(f"op 'opsdk::bincount': x expected numbers >= 0, got {x.min()}")
-    made = np.bincount(x, weights, max(minlength, 0))
-    return made if weights is None else made.astype(_weighed(weights.dtype))
+    size = max(minlength, int(x.max()) + 1 if x.size else 0)
+    values = np.ones(x.size, np.int64) if weights is None else weights.astype(_weighed(weights.dtype))
+    return sums.sum_at(values, x, size)
 
 
 def _weighed(dtype: np.dtype[Any]) -> np.dtype[Any]:

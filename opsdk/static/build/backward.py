@@ -37,6 +37,7 @@ def append_backward(
     Args:
         loss: a float Variable; a non-scalar one is summed, as its cotangent is ones.
         parameter_list: the parameters wanted, or their names, of which frozen ones are left out; all unless given.
+            Those of layers may be given as the layer has them, here and in `no_grad_set`.
         no_grad_set: variables that no gradient flows through.
 
     Returns:
@@ -55,9 +56,7 @@ def append_backward(
     if parameter_list is None:
         wanted: list[Variable] = [p for p in block.all_parameters() if p.trainable]
     else:
-        entries = [parameter_list] if isinstance(parameter_list, (Variable, str)) else parameter_list
-        named = [block.var(entry) if isinstance(entry, str) else entry for entry in entries]
-        members = _members(block, named, "append_backward: parameter_list")
+        members = _members(block, _listed(parameter_list), "append_backward: parameter_list")
         wanted = [one for one in members if not isinstance(one, Parameter) or one.trainable]
     found = _Reverse(block, [loss], wanted, _blocked(block, no_grad_set, "append_backward")).run([None])
     pairs = [(variable, grad) for variable, grad in zip(wanted, found, strict=True) if grad is not None]
@@ -96,7 +95,7 @@ def gradients(
         DerivativeOrderError: an op on the way is an opaque backward.
     """
     outs: list[Variable] = [targets] if isinstance(targets, Variable) else list(targets)
-    ins: list[Variable] = [inputs] if isinstance(inputs, Variable) else list(inputs)
+    ins = _listed(inputs)
     if not outs:
         raise ProgramError("gradients: targets expected at least one Variable, got none")
     block = outs[0].block if isinstance(outs[0], Variable) else None
@@ -107,7 +106,7 @@ def gradients(
             raise ProgramError(f"gradients: expected one target_gradients per target, {len(outs)}, got {len(seeds)}")
     _members(block, outs, "gradients: targets")
     assert block is not None  # or the first target was refused
-    _members(block, ins, "gradients: inputs")
+    ins = _members(block, ins, "gradients: inputs")
     _members(block, [seed for seed in seeds if seed is not None], "gradients: target_gradients")
     for target, seed in zip(outs, seeds, strict=True):
         _check_seed(target, seed)
@@ -129,12 +128,19 @@ def _blocked(block: Block, variables: Any, subject: str) -> set[str]:
             f"{subject}: no_grad_set expected a set of Variables or names, got one {type(variables).__name__}; "
             "put it into a set"
         )
-    entries = [block.var(entry) if isinstance(entry, str) else entry for entry in variables]
-    return {variable.name for variable in _members(block, entries, f"{subject}: no_grad_set")}
+    return {variable.name for variable in _members(block, list(variables), f"{subject}: no_grad_set")}
 
 
-def _members(block: Block | None, variables: list[Variable], role: str) -> list[Variable]:
+# Any, in these: Variables, names, and tensors of layers.
+def _listed(value: Any) -> list[Any]:
+    """Returns several as a list, and one, which may be iterated over itself, as a list of it."""
+    is_one = isinstance(value, (Variable, str)) or hasattr(value, "_is_state")
+    return [value] if is_one else list(value)
+
+
+def _members(block: Block | None, entries: Sequence[Any], role: str) -> list[Variable]:
     """Returns variables that are checked to be of one block."""
+    variables = [entry if block is None else block.meant(entry) for entry in entries]
     for variable in variables:
         if not isinstance(variable, Variable):
             raise ProgramError(f"{role} expected Variables, got {type(variable).__name__}")

@@ -47,6 +47,7 @@ class Block:
         self.idx = idx
         self.parent_idx = parent_idx
         self.vars: dict[str, Variable] = {}
+        self._standing: dict[int, Variable] = {}  # by id of a layer's tensor, what stands for it
         self.ops: list[Operator] = []
 
     # -- variables ----------------------------------------------------------------------------------------------------
@@ -136,6 +137,8 @@ class Block:
     def add(self, variable: Variable) -> Variable:
         """Puts a variable into the block."""
         self.vars[variable.name] = variable
+        if variable.held is not None:
+            self._standing[id(variable.held)] = variable
         self.program.touch()
         return variable
 
@@ -155,6 +158,22 @@ class Block:
         if name not in self.vars:
             raise VariableNotFoundError(f"variable {name!r}: not in this block; it has {alternatives(name, self.vars)}")
         return self.vars[name]
+
+    # Any: a tensor of a layer.
+    def standing_for(self, tensor: Any) -> Variable | None:
+        """Returns the variable that stands for a tensor of a layer, or None."""
+        found = self._standing.get(id(tensor))
+        return found if found is not None and self.vars.get(found.name) is found else None
+
+    # Any: a Variable, a name, a tensor of a layer, or what a user passed instead.
+    def meant(self, entry: Any) -> Any:
+        """Returns the variable of a name, or the one that stands for a tensor; whatever else as it is.
+
+        Raises:
+            VariableNotFoundError: the block has none.
+        """
+        found = self.var(entry) if isinstance(entry, str) else self.standing_for(entry)
+        return entry if found is None else found
 
     def has_var(self, name: str) -> bool:
         """Whether the block has a variable of that name."""

@@ -170,12 +170,8 @@ def default_startup_program() -> Program:
     return _DEFAULTS.get()[1]
 
 
-def program_guard(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
-    """Makes Programs the default ones inside a `with` block.
-
-    Args:
-        main_program: takes variables and operators.
-        startup_program: takes the initialisation of parameters; the default one unless given.
+def defaults_held(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
+    """Makes Programs the default ones inside a `with` block, and nothing else.
 
     Raises:
         ProgramError: an argument is not a Program.
@@ -220,7 +216,7 @@ def _copied(block: Block, program: Program, for_test: bool) -> Block:
             continue
         twin = copy.copy(variable)
         twin.block = made
-        made.vars[name] = twin
+        made.add(twin)
     read = {key for operator in kept for key in operator.reads.values()}
     calls: dict[int, Operator] = {}
     for operator in kept:

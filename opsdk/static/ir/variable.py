@@ -46,6 +46,9 @@ class Variable(ValueMethods):
         stop_gradient: no gradient flows through it.
         is_data: a value that `feed` must give.
         value: the elements of a constant.
+
+    Attributes:
+        held: the tensor of a layer that it stands for, whose values it has in the Scope of the process; or None.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Variable(ValueMethods):
         self._persistable = persistable
         self.is_data = is_data
         self.value = value
+        self.held: Any = None  # Any: a tensor, of the other runtime
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
         self._stop_gradient = as_bool(stop_gradient, f"variable {name!r}: stop_gradient")
 

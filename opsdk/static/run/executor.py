@@ -73,7 +73,7 @@ class Executor:
         Args:
             program: the default main Program unless given.
             feed: an array for every `data` variable that is read, of its dtype and shape; lists are converted.
-            fetch_list: variables or names whose values are wanted.
+            fetch_list: variables or names whose values are wanted, or parameters of layers.
             scope: where persistable values live; the global Scope unless given.
             return_numpy: accepted for programs written for Paddle; arrays are returned either way.
             use_program_cache: accepted likewise; a Program is compiled once and again only when it changed.
@@ -108,12 +108,14 @@ class Executor:
                     source, by = compiled.stale[name]
                     raise late(f"fetch {name!r}: expected a view", source, by, str(by.origin))
             fed = checked_feed(compiled, {} if feed is None else feed)
-            with scope.turn if compiled.writes else _NO_TURN:
-                held = scope.snapshot([*compiled.persistable, *(name for name in fetches if name in compiled.resting)])
+            with scope.turn if compiled.writes or compiled.tensors else _NO_TURN:
+                copies = scope.take_in(compiled.tensors) if compiled.tensors else {}
+                resting = (name for name in fetches if name in compiled.resting)
+                held = {**scope.snapshot([*compiled.persistable, *resting]), **copies}
                 values = compiled.run(held, fed)
                 found = [fetched(name, values[compiled.slots[name]]) for name in fetches]
-                if compiled.writes:
-                    scope.commit(compiled.changes(held, values))
+                if compiled.writes or copies:
+                    scope.commit({**copies, **compiled.changes(held, values)})
                     program.ran_in.add(scope)
             return found
         except Exception as error:
@@ -147,14 +149,16 @@ def fetch_names(program: Program, fetch_list: Any) -> list[str]:
     """
     entries = [] if fetch_list is None else fetch_list if isinstance(fetch_list, (list, tuple)) else [fetch_list]
     names: list[str] = []
-    known = program.global_block().vars
+    block = program.global_block()
+    known = block.vars
     for position, entry in enumerate(entries):
         if isinstance(entry, (list, tuple)):
             names += fetch_names(program, entry)
             continue
-        if not isinstance(entry, (Variable, str)):
+        meant = entry if isinstance(entry, str) else block.meant(entry)
+        if not isinstance(meant, (Variable, str)):
             raise FetchError(f"fetch_list[{position}]: expected a Variable or a name, got {type(entry).__name__}")
-        name = entry if isinstance(entry, str) else entry.name
+        name = meant if isinstance(meant, str) else meant.name
         if name not in known:
             raise FetchError(f"fetch {name!r}: not in the Program; it has {alternatives(name, known)}")
         names.append(name)

@@ -37,6 +37,7 @@ class Compiled:
         constants: by slot the arrays that are there before the first step.
         persistable: names that live in the Scope and that the steps use.
         resting: those that they do not use.
+        tensors: of both, by name those that are a layer's.
         reads: by persistable name that is read before it is written, the spec that its value must have.
         data: by name the specs of what may be fed.
         feeds: data that the steps read.
@@ -64,6 +65,7 @@ class Compiled:
         used = {name for operator in operators for name in (*operator.needed_arg_names, *operator.output_arg_names)}
         self.persistable = [name for name, v in block.vars.items() if v.persistable and name in used]
         self.resting = {name for name, v in block.vars.items() if v.persistable and name not in used}
+        self.tensors = {name: v.held for name, v in block.vars.items() if v.held is not None}
         written: set[str] = set()
         self.reads: dict[str, TensorSpec] = {}
         self.feeds: list[str] = []

@@ -11,7 +11,7 @@ from opsdk.define.frontend import BACKWARD, OUTPUTS, Attempt, Tried, register_tr
 from opsdk.define.opdef import OpDef
 from opsdk.static.build.backward import gradients
 from opsdk.static.build.input import data
-from opsdk.static.ir.program import Program, program_guard
+from opsdk.static.ir.program import Program, defaults_held
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.executor import Executor
 from opsdk.static.run.scope import Scope
@@ -54,7 +54,7 @@ def _run(opened: slice, tried: Tried) -> Generator[tuple[str, Sequence[Any]], No
         return  # a gradient op with a disconnected input: a Program has no variable for a gradient that is None
     feed: dict[str, Any] = {}
     program = Program()
-    with program_guard(program, Program()):
+    with defaults_held(program, Program()):
         variables = [data_like(f"in{i}", array, feed, opened) for i, array in enumerate(tried.arrays)]
         asked = [variable for variable, flag in zip(variables, tried.asked, strict=True) if flag]
         for variable in asked:

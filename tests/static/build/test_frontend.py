@@ -129,7 +129,7 @@ def test_in_a_composite_what_is_made_of_nothing_belongs_to_the_program(fetch, bl
     assert fetch(composite(body)(x), x=ROW).tolist() == by_array.tolist()
     assert composite(body)(ROW).tolist() == by_array.tolist()
     assert composite(body)(opsdk.to_tensor(ROW, stop_gradient=False)).tolist() == by_array.tolist()
-    assert isinstance(opsdk.ones([2]), opsdk.Tensor)  # outside of it they are tensors, as before
+    assert opsdk.ones([2]).block is block  # as beside it, in the program_guard of these tests
 
 
 def test_random_numbers_of_a_composite_are_drawn_anew_in_each_run(exe, x):
