@@ -2,26 +2,27 @@
 
 `symmetric`, `positive_definite`, `orthogonal`, `unit`, `simplex`, `sorted` are of floating numbers, complex ones where
 that means something; along a direction that leaves the set nothing is judged, so a gradient counts as its part in the
-tangent space. `permutation`, `positions`, `segment_ids`, `mask`, `prefix_mask` are of integers and bools, which are
-drawn, varied and resized. `shape` says how long axes are, those of several inputs alike. `a & b` is what lies in both;
-`constraint` makes one of a function.
+tangent space. `permutation`, `positions`, `lengths`, `segment_ids`, `mask`, `prefix_mask` are of integers and bools,
+which are drawn, varied and resized. `shape` says how long axes are, those of several inputs alike. `a & b` is what
+lies in both; `constraint` makes one of a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcheck.model.constraint import Domain, Rule, Shape, constraint, read_interval
+from gradcheck.model.constraint import Domain, Rule, Shape, constraint, read_interval, with_options
 from gradcheck.model.dims import Dims
 from gradcheck.model.dtypes import FLOAT64_EPS, Array
+from gradcheck.model.whole import lengths, mask, permutation, positions, prefix_mask, segment_ids
 
 __all__ = [
     "Domain",
     "constraint",
     "interval",
+    "lengths",
     "mask",
     "orthogonal",
     "permutation",
@@ -159,21 +160,12 @@ orthogonal = Domain(
 )
 
 
-def _with_options(make: Callable[..., Rule]) -> Domain:
-    """Gives the domain of a rule with options, at their defaults; calling it gives it with others."""
-
-    def domain(**options: Any) -> Domain:  # Any: each rule's own
-        return Domain(rules=(make(**options),), make=domain)
-
-    return domain()
-
-
 def _real(values: Array, what: str) -> None:
     if values.dtype.kind == "c":
         raise ValueError(f"expected real numbers, as complex ones are never {what}")
 
 
-@_with_options
+@with_options
 def unit(axis: int = -1) -> Rule:
     """Vectors of length one along an axis."""
 
@@ -190,7 +182,7 @@ def unit(axis: int = -1) -> Rule:
     return Rule("of length one", project, tangent=tangent)
 
 
-@_with_options
+@with_options
 def simplex(axis: int = -1) -> Rule:
     """Numbers ≥ 0 that add up to one along an axis, as probabilities do; where one is 0 it stays so."""
 
@@ -212,7 +204,7 @@ def simplex(axis: int = -1) -> Rule:
     return Rule("on the simplex", project, sample=sample, tangent=tangent)
 
 
-@_with_options
+@with_options
 def sorted(axis: int = -1, strict: bool = False) -> Rule:
     """Numbers in ascending order along an axis, strict where no two are equal."""
 
@@ -231,121 +223,3 @@ def sorted(axis: int = -1, strict: bool = False) -> Rule:
         return np.asarray(made + step * steps)
 
     return Rule("strictly ascending" if strict else "ascending", project, tangent=lambda values, direction: direction)
-
-
-def _ranks(values: Array) -> Array:
-    return np.argsort(np.argsort(values, axis=-1, kind="stable"), axis=-1, kind="stable")
-
-
-permutation = Domain(
-    rules=(
-        Rule(
-            "a permutation of 0, 1, 2 and so on",
-            _ranks,
-            sample=lambda shape, generator: generator.permuted(
-                np.broadcast_to(np.arange(shape[-1] if shape else 1), shape), axis=-1
-            ),
-            dtype="int64",
-        ),
-    ),
-)
-
-
-def positions(*, of: str, axis: int | str = 0) -> Domain:
-    """Gives the positions along an axis of another input: integers ≥ 0 and below its length there.
-
-    Args:
-        of: the name of that input.
-        axis: of it; or the name of an attribute, or an input, that says which.
-
-    Example:
-        >>> import numpy as np
-        >>> positions(of="x").project(np.array([0, 7]), {"x": np.zeros((5, 2))})
-        array([0, 2])
-    """
-
-    def length(other: Any, named: Any = None) -> int:
-        return int(np.shape(other)[int(named) if isinstance(axis, str) else axis])
-
-    def project(values: Array, *others: Any) -> Array:
-        count = length(*others)
-        if values.size and not count:
-            raise ValueError(f"expected positions along an axis of {of!r}, got one of length 0")
-        return values % max(count, 1)
-
-    def sample(shape: Shape, generator: np.random.Generator, *others: Any) -> Array:
-        return np.asarray(generator.integers(0, max(length(*others), 1), shape))
-
-    named = (of, axis) if isinstance(axis, str) else (of,)
-    where = f"axis {axis}" if not isinstance(axis, str) else f"the axis {axis!r}"
-    return Domain(rules=(Rule(f"positions along {where} of {of!r}", project, named, sample, dtype="int64"),))
-
-
-def segment_ids(*, of: str | None = None, axis: int = 0, below: str | int | None = None) -> Domain:
-    """Gives the ids of segments in order: integers ≥ 0 that never fall along the last axis.
-
-    Args:
-        of: the name of the input whose parts they number, one id for each.
-        axis: of it.
-        below: how many segments there are; or the name of an attribute, or an input, that says so.
-    """
-    named = tuple(name for name in (of, below) if isinstance(name, str))
-
-    def limit(others: tuple[Any, ...]) -> int | None:
-        return int(others[-1]) if isinstance(below, str) else below
-
-    def project(values: Array, *others: Any) -> Array:
-        count = limit(others)
-        made = np.abs(values)
-        return np.sort(made if count is None else made % max(count, 1), axis=-1)
-
-    def sample(shape: Shape, generator: np.random.Generator, *others: Any) -> Array:
-        count = limit(others)
-        most = max(1, (max(shape, default=1) + 1) // 2 if count is None else count)
-        return np.sort(generator.integers(0, most, shape), axis=-1)
-
-    def shape(wanted: Shape, *others: Any) -> Shape:
-        return (np.shape(others[0])[axis],)
-
-    lengths = None if of is None else shape
-    return Domain(rules=(Rule("segment ids in order", project, named, sample, shape=lengths, dtype="int64"),))
-
-
-@_with_options
-def mask(axis: int = -1, least: int = 0) -> Rule:
-    """Bools, or numbers 0 and 1, of which `least` at least are true along an axis."""
-
-    def project(values: Array) -> Array:
-        made = values != 0
-        line = np.moveaxis(made, axis, -1)
-        if least and made.size:
-            lacks = line.sum(axis=-1) < least
-            line[lacks, :least] = True
-        return np.array(made, dtype=values.dtype)
-
-    return Rule("a mask", project, tangent=lambda values, direction: np.zeros_like(direction), dtype="bool")
-
-
-@_with_options
-def prefix_mask(axis: int = -1, least: int = 0) -> Rule:
-    """Bools, or numbers 0 and 1, of which the first ones along an axis are true, `least` at least."""
-
-    def of_counts(counts: Array, values: Array) -> Array:
-        places = np.moveaxis(np.arange(values.shape[axis]).reshape(-1, *[1] * (values.ndim - 1)), 0, axis)
-        return np.asarray(places < np.maximum(counts, least)).astype(values.dtype)
-
-    def project(values: Array) -> Array:
-        return of_counts(np.sum(values != 0, axis=axis, keepdims=True), values)
-
-    def sample(shape: Shape, generator: np.random.Generator) -> Array:
-        line = np.zeros(shape, dtype=np.bool_)
-        counts = np.sum(line, axis=axis, keepdims=True)
-        return of_counts(generator.integers(0, shape[axis], counts.shape, endpoint=True), line)
-
-    return Rule(
-        "a mask of the first ones",
-        project,
-        sample=sample,
-        tangent=lambda values, direction: np.zeros_like(direction),
-        dtype="bool",
-    )

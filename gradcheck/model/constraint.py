@@ -348,3 +348,12 @@ def _random(shape: Shape, dtype: np.dtype[Any], generator: np.random.Generator) 
 def _greatest(distance: FloatArray, there: Array) -> tuple[tuple[int, ...], object]:
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.nan_to_num(distance, nan=np.inf))), distance.shape))
     return place, there[place].item()
+
+
+def with_options(make: Callable[..., Rule]) -> Domain:
+    """Gives the domain of a rule with options, at their defaults; calling it gives it with others."""
+
+    def domain(**options: Any) -> Domain:  # Any: each rule's own
+        return Domain(rules=(make(**options),), make=domain)
+
+    return domain()

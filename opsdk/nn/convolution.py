@@ -167,6 +167,21 @@ def _conv_transpose_of(axes: int) -> Any:
     return _named(axes, f"conv{axes}d_transpose", function, kinds, 1, 0, 0, 1, 1, None, FORMATS[axes][0], None)
 
 
+def _torch_conv_transpose_of(axes: int) -> Any:
+    def function(
+        x: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    ) -> Any:
+        steps = stride, padding, output_padding, dilation, groups
+        return _convolve_back(axes, x, weight, bias, *steps, None, FORMATS[axes][0])
+
+    kinds = dict.fromkeys(("stride", "padding", "output_padding"), "Any") | {"groups": "int", "dilation": "Any"}
+    return _named(axes, f"conv_transpose{axes}d", function, kinds, 1, 0, 0, 1, 1)
+
+
 conv1d, conv2d, conv3d = map(_conv_of, FORMATS)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_torch_conv_transpose_of, FORMATS)
 conv1d_transpose, conv2d_transpose, conv3d_transpose = map(_conv_transpose_of, FORMATS)
-FUNCTIONS = conv1d, conv2d, conv3d, conv1d_transpose, conv2d_transpose, conv3d_transpose
+FUNCTIONS = (
+    *(conv1d, conv2d, conv3d, conv1d_transpose, conv2d_transpose, conv3d_transpose),
+    *(conv_transpose1d, conv_transpose2d, conv_transpose3d),
+)

@@ -15,7 +15,7 @@ from opsdk.ops.nets import loss as _ops
 
 
 # Any, in this file: tensors, variables or arrays, and the same out.
-def _pair(subject: str, reduction: Any, input: Any, label: Any) -> tuple[Any, Any]:
+def compared(subject: str, reduction: Any, input: Any, label: Any) -> tuple[Any, Any]:
     """Returns two values to compare, wide enough for long sums.
 
     Raises:
@@ -33,12 +33,13 @@ def _pair(subject: str, reduction: Any, input: Any, label: Any) -> tuple[Any, An
     return widened(input), widened(label)
 
 
-def _reduced(each: Any, reduction: str, *given: Any) -> Any:
+def reduced(each: Any, reduction: str, *given: Any) -> Any:
     """Returns the mean, the sum or each of the losses, of the common dtype of what was given."""
     return rounded(each if reduction == "none" else getattr(ops, reduction)(each), *given)
 
 
-def _weighted(each: Any, weight: Any) -> Any:
+def weighted(each: Any, weight: Any) -> Any:
+    """Returns losses times factors, where there are some."""
     return each if weight is None else ops.multiply(each, widened(weight))
 
 
@@ -63,8 +64,8 @@ def binary_cross_entropy(
         AttributeValueError: another reduction.
         DTypeError: both are integers.
     """
-    x, y = _pair("binary_cross_entropy", reduction, input, label)
-    return _reduced(_weighted(_ops.bce_loss(x, y), weight), reduction, input, label)
+    x, y = compared("binary_cross_entropy", reduction, input, label)
+    return reduced(weighted(_ops.bce_loss(x, y), weight), reduction, input, label)
 
 
 def binary_cross_entropy_with_logits(
@@ -91,12 +92,12 @@ def binary_cross_entropy_with_logits(
     Raises:
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
-    x, y = _pair("binary_cross_entropy_with_logits", reduction, logit, label)
+    x, y = compared("binary_cross_entropy_with_logits", reduction, logit, label)
     each = _ops.bce_with_logits(x, y)
     if pos_weight is not None:
         more = ops.multiply(ops.multiply(widened(pos_weight) - 1.0, y), softplus(x * -1.0))
         each = ops.add(each, more)
-    return _reduced(_weighted(each, weight), reduction, logit, label)
+    return reduced(weighted(each, weight), reduction, logit, label)
 
 
 def l1_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Any:
@@ -105,8 +106,8 @@ def l1_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = 
     Raises:
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
-    x, y = _pair("l1_loss", reduction, input, label)
-    return _reduced(ops.abs(ops.subtract(x, y)), reduction, input, label)
+    x, y = compared("l1_loss", reduction, input, label)
+    return reduced(ops.abs(ops.subtract(x, y)), reduction, input, label)
 
 
 def smooth_l1_loss(
@@ -137,9 +138,9 @@ def smooth_l1_loss(
         delta, is_huber = beta, False
     if not delta > 0:
         raise AttributeValueError(f"smooth_l1_loss: delta expected a number above 0, got {delta!r}")
-    x, y = _pair("smooth_l1_loss", reduction, input, label)
+    x, y = compared("smooth_l1_loss", reduction, input, label)
     each = _ops.huber_loss(x, y, delta=float(delta))
-    return _reduced(each if is_huber else each * (1.0 / delta), reduction, input, label)
+    return reduced(each if is_huber else each * (1.0 / delta), reduction, input, label)
 
 
 def huber_loss(input: Any, label: Any, reduction: str = "mean", delta: float = 1.0) -> Any:
@@ -164,12 +165,12 @@ def kl_div(input: Any, label: Any, reduction: str = "mean", log_target: bool = F
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
     by_rows = reduction == "batchmean"
-    x, y = _pair("kl_div", "sum" if by_rows else reduction, input, label)
+    x, y = compared("kl_div", "sum" if by_rows else reduction, input, label)
     each = ops.multiply(ops.exp(y), ops.subtract(y, x)) if log_target else _ops.kl_div(x, y)
     if not by_rows:
-        return _reduced(each, reduction, input, label)
+        return reduced(each, reduction, input, label)
     rows = ops.sum(each, list(range(1, len(each.shape)))) if len(each.shape) > 1 else each
-    return _reduced(rows, "mean", input, label)
+    return reduced(rows, "mean", input, label)
 
 
 def margin_ranking_loss(
@@ -180,9 +181,9 @@ def margin_ranking_loss(
     Raises:
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
-    x, y = _pair("margin_ranking_loss", reduction, input, other)
+    x, y = compared("margin_ranking_loss", reduction, input, other)
     each = ops.relu(ops.multiply(widened(label), ops.subtract(y, x)) + float(margin))
-    return _reduced(each, reduction, input, other)
+    return reduced(each, reduction, input, other)
 
 
 def hinge_embedding_loss(
@@ -193,8 +194,8 @@ def hinge_embedding_loss(
     Raises:
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
-    x, y = _pair("hinge_embedding_loss", reduction, input, label)
-    return _reduced(ops.where(ops.equal(y, 1.0), x, ops.relu(x * -1.0 + float(margin))), reduction, input)
+    x, y = compared("hinge_embedding_loss", reduction, input, label)
+    return reduced(ops.where(ops.equal(y, 1.0), x, ops.relu(x * -1.0 + float(margin))), reduction, input)
 
 
 def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Any:
@@ -203,8 +204,8 @@ def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str 
     Raises:
         ShapeError, AttributeValueError, DTypeError: as of `binary_cross_entropy`.
     """
-    x, y = _pair("soft_margin_loss", reduction, input, label)
-    return _reduced(softplus(ops.multiply(x, y) * -1.0), reduction, input)
+    x, y = compared("soft_margin_loss", reduction, input, label)
+    return reduced(softplus(ops.multiply(x, y) * -1.0), reduction, input)
 
 
 FUNCTIONS = (

@@ -11,6 +11,14 @@ from opsdk.nn import normalization as _normalization
 from opsdk.nn import pooling as _pooling
 from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.embedding import embedding
+from opsdk.nn.functions import bags as _bags
+from opsdk.nn.functions import ctc as _ctc
+from opsdk.nn.functions import distance as _distance
+from opsdk.nn.functions import gates as _gates
+from opsdk.nn.functions import images as _images
+from opsdk.nn.functions import margin_loss as _margin_loss
+from opsdk.nn.functions import sampling as _sampling
+from opsdk.nn.functions.margin_loss import multilabel_margin_loss, multilabel_soft_margin_loss
 from opsdk.nn.loss import cross_entropy, mse_loss, nll_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
 from opsdk.ops.functions import add, log_softmax, matmul, one_hot, softmax
@@ -34,13 +42,15 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 _activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
 globals().update(_activations)
+_FAMILIES = (_convolution, _dropout, _elementwise_loss, _normalization, _pooling)
+_MORE = (_bags, _ctc, _distance, _gates, _images, _margin_loss, _sampling)
 _families = {
     each.__name__: each
-    for family in (_convolution, _dropout, _elementwise_loss, _normalization, _pooling)
+    for family in (*_FAMILIES, *_MORE)
     for each in family.FUNCTIONS  # type: ignore[attr-defined]
 }
 globals().update(_families)
-swish = _activations["silu"]
+swish, logsigmoid = _activations["silu"], _activations["log_sigmoid"]
 
 __all__ = [
     *_activations,
@@ -49,7 +59,10 @@ __all__ = [
     "embedding",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "mse_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
     "one_hot",
     "scaled_dot_product_attention",

@@ -13,6 +13,9 @@ from opsdk.nn.convolution import conv2d as conv2d
 from opsdk.nn.convolution import conv2d_transpose as conv2d_transpose
 from opsdk.nn.convolution import conv3d as conv3d
 from opsdk.nn.convolution import conv3d_transpose as conv3d_transpose
+from opsdk.nn.convolution import conv_transpose1d as conv_transpose1d
+from opsdk.nn.convolution import conv_transpose2d as conv_transpose2d
+from opsdk.nn.convolution import conv_transpose3d as conv_transpose3d
 from opsdk.nn.dropout import alpha_dropout as alpha_dropout
 from opsdk.nn.dropout import drop_block as drop_block
 from opsdk.nn.dropout import dropout as dropout
@@ -28,6 +31,64 @@ from opsdk.nn.elementwise_loss import margin_ranking_loss as margin_ranking_loss
 from opsdk.nn.elementwise_loss import smooth_l1_loss as smooth_l1_loss
 from opsdk.nn.elementwise_loss import soft_margin_loss as soft_margin_loss
 from opsdk.nn.embedding import embedding as embedding
+from opsdk.nn.functions.bags import embedding_bag as embedding_bag
+from opsdk.nn.functions.ctc import ctc_loss as ctc_loss
+from opsdk.nn.functions.distance import bilinear as bilinear
+from opsdk.nn.functions.distance import cosine_similarity as cosine_similarity
+from opsdk.nn.functions.distance import normalize as normalize
+from opsdk.nn.functions.distance import pairwise_distance as pairwise_distance
+from opsdk.nn.functions.distance import pdist as pdist
+from opsdk.nn.functions.gates import celu_ as celu_
+from opsdk.nn.functions.gates import elu_ as elu_
+from opsdk.nn.functions.gates import glu as glu
+from opsdk.nn.functions.gates import gumbel_softmax as gumbel_softmax
+from opsdk.nn.functions.gates import hardtanh_ as hardtanh_
+from opsdk.nn.functions.gates import leaky_relu_ as leaky_relu_
+from opsdk.nn.functions.gates import maxout as maxout
+from opsdk.nn.functions.gates import prelu as prelu
+from opsdk.nn.functions.gates import relu_ as relu_
+from opsdk.nn.functions.gates import rrelu as rrelu
+from opsdk.nn.functions.gates import rrelu_ as rrelu_
+from opsdk.nn.functions.gates import selu_ as selu_
+from opsdk.nn.functions.gates import sigmoid_ as sigmoid_
+from opsdk.nn.functions.gates import softmax_ as softmax_
+from opsdk.nn.functions.gates import softmin as softmin
+from opsdk.nn.functions.gates import swiglu as swiglu
+from opsdk.nn.functions.gates import tanh_ as tanh_
+from opsdk.nn.functions.gates import threshold as threshold
+from opsdk.nn.functions.gates import threshold_ as threshold_
+from opsdk.nn.functions.gates import thresholded_relu_ as thresholded_relu_
+from opsdk.nn.functions.images import channel_shuffle as channel_shuffle
+from opsdk.nn.functions.images import fold as fold
+from opsdk.nn.functions.images import local_response_norm as local_response_norm
+from opsdk.nn.functions.images import lp_pool1d as lp_pool1d
+from opsdk.nn.functions.images import lp_pool2d as lp_pool2d
+from opsdk.nn.functions.images import lp_pool3d as lp_pool3d
+from opsdk.nn.functions.images import max_unpool1d as max_unpool1d
+from opsdk.nn.functions.images import max_unpool2d as max_unpool2d
+from opsdk.nn.functions.images import max_unpool3d as max_unpool3d
+from opsdk.nn.functions.images import pad as pad
+from opsdk.nn.functions.images import pixel_shuffle as pixel_shuffle
+from opsdk.nn.functions.images import pixel_unshuffle as pixel_unshuffle
+from opsdk.nn.functions.images import unfold as unfold
+from opsdk.nn.functions.images import zeropad2d as zeropad2d
+from opsdk.nn.functions.margin_loss import cosine_embedding_loss as cosine_embedding_loss
+from opsdk.nn.functions.margin_loss import dice_loss as dice_loss
+from opsdk.nn.functions.margin_loss import gaussian_nll_loss as gaussian_nll_loss
+from opsdk.nn.functions.margin_loss import label_smooth as label_smooth
+from opsdk.nn.functions.margin_loss import log_loss as log_loss
+from opsdk.nn.functions.margin_loss import multi_label_margin_loss as multi_label_margin_loss
+from opsdk.nn.functions.margin_loss import multi_label_soft_margin_loss as multi_label_soft_margin_loss
+from opsdk.nn.functions.margin_loss import multi_margin_loss as multi_margin_loss
+from opsdk.nn.functions.margin_loss import npair_loss as npair_loss
+from opsdk.nn.functions.margin_loss import poisson_nll_loss as poisson_nll_loss
+from opsdk.nn.functions.margin_loss import sigmoid_focal_loss as sigmoid_focal_loss
+from opsdk.nn.functions.margin_loss import triplet_margin_loss as triplet_margin_loss
+from opsdk.nn.functions.margin_loss import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from opsdk.nn.functions.sampling import affine_grid as affine_grid
+from opsdk.nn.functions.sampling import grid_sample as grid_sample
+from opsdk.nn.functions.sampling import interpolate as interpolate
+from opsdk.nn.functions.sampling import upsample as upsample
 from opsdk.nn.loss import cross_entropy as cross_entropy
 from opsdk.nn.loss import mse_loss as mse_loss
 from opsdk.nn.loss import nll_loss as nll_loss
@@ -63,6 +124,9 @@ hardswish: Op
 softsign: Op
 tanhshrink: Op
 log_sigmoid: Op
+logsigmoid: Op
+multilabel_margin_loss = multi_label_margin_loss
+multilabel_soft_margin_loss = multi_label_soft_margin_loss
 swish: Op
 
 def gelu(x: Any, approximate: str = 'none') -> Any:

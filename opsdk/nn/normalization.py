@@ -16,7 +16,7 @@ from opsdk.ops.nets.batch_norm import batch_norm as _batch_norm
 from opsdk.ops.shape import reshape_like
 
 # Any, in this file: tensors, variables or arrays, and the same out.
-_FORMATS = {"NC": False, "NCL": False, "NCHW": False, "NCDHW": False, "NLC": True, "NHWC": True, "NDHWC": True}
+FORMATS = {"NC": False, "NCL": False, "NCHW": False, "NCDHW": False, "NLC": True, "NHWC": True, "NDHWC": True}
 _EPS = {"bfloat16": 2**-7, "float16": 2**-10, "float32": 2**-23, "float64": 2**-52}
 
 
@@ -204,9 +204,9 @@ def _by_groups(who: str, x: Any, groups: int | None, epsilon: float, weight: Any
 
 
 def _is_last(data_format: Any, who: str) -> bool:
-    if data_format not in _FORMATS:
-        raise AttributeValueError(f"{who}: data_format expected one of {', '.join(_FORMATS)}, got {data_format!r}")
-    return _FORMATS[data_format]
+    if data_format not in FORMATS:
+        raise AttributeValueError(f"{who}: data_format expected one of {', '.join(FORMATS)}, got {data_format!r}")
+    return FORMATS[data_format]
 
 
 def sizes_of(normalized_shape: Any, who: str) -> list[int]:

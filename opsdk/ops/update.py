@@ -20,11 +20,12 @@ from opsdk.define.schema.parse import parse_schema
 # A learning rate has one element; whichever shape that has, it must not broadcast a 0-d parameter.
 
 
-def _rate(learning_rate: np.ndarray, param: np.ndarray) -> np.ndarray:
+def rate_of(learning_rate: np.ndarray, param: np.ndarray) -> np.ndarray:
+    """Returns a learning rate as a number that a step of a parameter is computed with."""
     return learning_rate.reshape(()).astype(computed_in(param.dtype))
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def wide_of(array: np.ndarray) -> np.ndarray:
     """Returns what a step is computed with: parameters of 16 bits are rounded once a step, when it is taken."""
     return array.astype(computed_in(array.dtype), copy=False)
 
@@ -38,7 +39,7 @@ def _scaled(value: np.ndarray, factor: float | np.generic, into: np.ndarray | No
     return np.multiply(value, factor, out=np.empty_like(value) if into is None else into)
 
 
-def _less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarray | None) -> np.ndarray:
+def less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarray | None) -> np.ndarray:
     """Returns start - step in the dtype of param; without a place for it in that of the step, which has served."""
     if into is None:
         fits = isinstance(step, np.ndarray) and (step.shape, step.dtype) == (param.shape, param.dtype)
@@ -50,7 +51,7 @@ def _less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarr
 APART: dict[str, Callable[..., Into]] = {}
 
 
-def _update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable[..., Into]], Op]:
+def update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable[..., Into]], Op]:
     """Defines an update from its step, which has what the schema declares behind the arrays for the new values."""
     changed = parse_schema(schema, "opsdk").mutated_inputs
 
@@ -67,16 +68,16 @@ def _update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable
     return define
 
 
-@_update(
+@update(
     "opsdk::sgd(Tensor(a!) param, Tensor grad, Tensor learning_rate) -> Tensor(a!) param_out",
     nondifferentiable=("param", "grad", "learning_rate", "param_out"),
 )
 def sgd(into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray) -> Into:
     """One step: param -= learning_rate · grad."""
-    return (_less(param, _wide(param), _rate(learning_rate, param) * _wide(grad), into[0]),)
+    return (less(param, wide_of(param), rate_of(learning_rate, param) * wide_of(grad), into[0]),)
 
 
-@_update(
+@update(
     "opsdk::momentum(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) velocity, *, float mu=0.9, "
     "bool use_nesterov=False) -> (Tensor(a!) param_out, Tensor(b!) velocity_out)",
     nondifferentiable=("param", "grad", "learning_rate", "velocity"),
@@ -94,11 +95,11 @@ def momentum(
     """One step: velocity = mu · velocity + grad; param -= learning_rate · velocity, or of grad + mu · velocity."""
     speed = _scaled(velocity, velocity.dtype.type(mu), into[1])
     speed += grad
-    step = _wide(grad) + velocity.dtype.type(mu) * speed if use_nesterov else speed
-    return _less(param, _wide(param), _rate(learning_rate, param) * step, into[0]), speed
+    step = wide_of(grad) + velocity.dtype.type(mu) * speed if use_nesterov else speed
+    return less(param, wide_of(param), rate_of(learning_rate, param) * step, into[0]), speed
 
 
-@_update(
+@update(
     "opsdk::adam(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) moment1, Tensor(c!) moment2, "
     "Tensor(d!) beta1_pow, Tensor(e!) beta2_pow, *, float beta1=0.9, float beta2=0.999, float epsilon=1e-08, "
     "float decay=0.0) "
@@ -127,7 +128,7 @@ def adam(
     `decay` first draws the parameter towards 0, apart from the gradient (AdamW, Loshchilov & Hutter, 2019).
     """
     power1, power2 = _scaled(beta1_pow, beta1, into[3]), _scaled(beta2_pow, beta2, into[4])
-    gradient, start = _wide(grad), _wide(param)
+    gradient, start = wide_of(grad), wide_of(param)
     wide = start.dtype
     mean = _scaled(moment1, beta1, into[1])
     mean += (1 - beta1) * gradient
@@ -136,16 +137,18 @@ def adam(
     square *= 1 - beta2
     spread += square
     if decay:
-        start = _scaled(start, 1 - _rate(learning_rate, param) * wide.type(decay), into[0] if start is param else None)
+        start = _scaled(
+            start, 1 - rate_of(learning_rate, param) * wide.type(decay), into[0] if start is param else None
+        )
     correction = np.sqrt(1 - power2.reshape(()))
     rate = (learning_rate.reshape(()) * correction / (1 - power1.reshape(()))).astype(wide)
     floor = (epsilon * correction).astype(wide)
     step = rate * mean
     step /= np.sqrt(spread) + floor
-    return _less(param, start, step, into[0]), mean, spread, power1, power2
+    return less(param, start, step, into[0]), mean, spread, power1, power2
 
 
-@_update(
+@update(
     "opsdk::rmsprop(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) mean_square, Tensor(c!) mean_grad, "
     "Tensor(d!) velocity, *, float rho=0.95, float epsilon=1e-06, float momentum=0.0, bool centered=False) "
     "-> (Tensor(a!) param_out, Tensor(b!) mean_square_out, Tensor(c!) mean_grad_out, Tensor(d!) velocity_out)",
@@ -166,7 +169,7 @@ def rmsprop(
     centered: bool,
 ) -> Into:
     """One step of RMSProp (Tieleman & Hinton, 2012), with ε inside of the root; `centered` is Graves' (2013)."""
-    gradient = _wide(grad)
+    gradient = wide_of(grad)
     wide = gradient.dtype.type
     square = _scaled(mean_square, wide(rho), into[1])
     square += wide(1 - rho) * np.square(gradient)
@@ -175,12 +178,12 @@ def rmsprop(
         mean += wide(1 - rho) * gradient
     spread = np.maximum(square - np.square(mean), 0) if centered else square  # below 0 by rounding alone
     speed = _scaled(velocity, wide(momentum), into[3])
-    speed += _rate(learning_rate, param) * gradient / np.sqrt(spread + wide(epsilon))
+    speed += rate_of(learning_rate, param) * gradient / np.sqrt(spread + wide(epsilon))
     step = speed if into[0] is not None else speed.copy()  # whose memory the new values would take
-    return _less(param, _wide(param), step, into[0]), square, mean, speed
+    return less(param, wide_of(param), step, into[0]), square, mean, speed
 
 
-@_update(
+@update(
     "opsdk::adagrad(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) moment, *, float epsilon=1e-06) "
     "-> (Tensor(a!) param_out, Tensor(b!) moment_out)",
     nondifferentiable=("param", "grad", "learning_rate", "moment"),
@@ -189,13 +192,14 @@ def adagrad(
     into: Into, param: np.ndarray, grad: np.ndarray, learning_rate: np.ndarray, moment: np.ndarray, *, epsilon: float
 ) -> Into:
     """One step of Adagrad (Duchi, Hazan & Singer, 2011): moment += grad²; param -= rate · grad / (√moment + ε)."""
-    gradient = _wide(grad)
+    gradient = wide_of(grad)
     total = np.add(moment, np.square(gradient), out=np.empty_like(moment) if into[1] is None else into[1])
-    step = _rate(learning_rate, param) * gradient / (np.sqrt(total) + gradient.dtype.type(epsilon))
-    return _less(param, _wide(param), step, into[0]), total
+    step = rate_of(learning_rate, param) * gradient / (np.sqrt(total) + gradient.dtype.type(epsilon))
+    return less(param, wide_of(param), step, into[0]), total
 
 
-def _check_real(name: str, param: TensorSpec) -> None:
+def check_real(name: str, param: TensorSpec) -> None:
+    """Refuses complex parameters."""
     if param.dtype.kind == "c":
         raise DTypeError(
             f"op 'opsdk::{name}': param expected a real dtype, since the moments scale each number by its own size, "
@@ -207,13 +211,13 @@ def _check_real(name: str, param: TensorSpec) -> None:
 def _rmsprop_specs(
     param: TensorSpec, mean_square: TensorSpec, mean_grad: TensorSpec, velocity: TensorSpec
 ) -> tuple[TensorSpec, ...]:
-    _check_real("rmsprop", param)
+    check_real("rmsprop", param)
     return param, mean_square, mean_grad, velocity
 
 
 @adagrad.infer
 def _adagrad_specs(param: TensorSpec, moment: TensorSpec) -> tuple[TensorSpec, ...]:
-    _check_real("adagrad", param)
+    check_real("adagrad", param)
     return param, moment
 
 
@@ -221,7 +225,7 @@ def _adagrad_specs(param: TensorSpec, moment: TensorSpec) -> tuple[TensorSpec, .
 def _adam_specs(
     param: TensorSpec, moment1: TensorSpec, moment2: TensorSpec, beta1_pow: TensorSpec, beta2_pow: TensorSpec
 ) -> tuple[TensorSpec, ...]:
-    _check_real("adam", param)
+    check_real("adam", param)
     return param, moment1, moment2, beta1_pow, beta2_pow
 
 

@@ -42,6 +42,10 @@ class LRScheduler:
         """Returns the learning rate."""
         return self.last_lr
 
+    def get_last_lr(self) -> list[float]:
+        """Returns the rate in a list, in PyTorch's words."""
+        return [self.last_lr]
+
     def get_lr(self) -> float:
         """Returns the rate of step `last_epoch`."""
         raise NotImplementedError(f"schedule {type(self).__name__}: expected it to define get_lr()")
@@ -136,7 +140,7 @@ class Schedule(LRScheduler):
     verbose: bool = field(default=False, kw_only=True)
 
     def __init_subclass__(cls, checks: Mapping[str, Check] | None = None) -> None:
-        cls.checks = checks or {}
+        cls.checks = {**cls.checks, **(checks or {})}
 
     def __post_init__(self) -> None:
         for name, (holds, words) in self.checks.items():

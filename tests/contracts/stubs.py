@@ -19,8 +19,8 @@ MODULES = (
     "opsdk.nn.functional",
     "opsdk.nn.layer.activation",
     "opsdk.nn.layer.convolution",
-    "opsdk.nn.layer.losses",
     "opsdk.nn.layer.normalization",
+    "opsdk.nn.layer.of_functions",
     "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",
 )

@@ -17,7 +17,8 @@ ON_THE_HOST = {"opsdk::accuracy"}  # counts, for whoever reads them
 # Their references go through memory by strides, or draw with NumPy's Philox: no device has them before they have a
 # kernel there. Products are gone back through by `vjp`, which takes no bare arrays of a device.
 NETS = ("avg_pool", "batch_norm", "conv", "conv_input", "conv_transpose", "conv_weight", "max_pool")
-DRAWN = ("alpha_dropout", "attention_dropout", "drop_block", "dropout", "scaled_dot_product_attention")
+DRAWN = ("alpha_dropout", "attention_dropout", "drop_block", "dropout", "gumbel_noise", "random_slopes")
+DRAWN += ("scaled_dot_product_attention",)
 NOT_YET = {f"opsdk::{name}{tail}" for name in (*NETS, *DRAWN) for tail in ("", "_grad")} - {
     "opsdk::attention_dropout_grad"
 }

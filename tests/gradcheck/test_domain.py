@@ -244,55 +244,6 @@ def test_positions_are_drawn_anew_below_the_length_that_they_have_at_other_sizes
 
 
 @pytest.mark.parametrize(
-    ("where", "beside", "shape", "holds"),
-    [
-        (domain.permutation, {}, (2, 5), lambda v: (np.sort(v, axis=-1) == np.arange(5)).all()),
-        (domain.positions(of="x", axis=1), {"x": np.zeros((9, 4))}, (30,), lambda v: set(v.tolist()) == {0, 1, 2, 3}),
-        (
-            domain.positions(of="x", axis="axis"),
-            {"x": np.zeros((9, 4)), "axis": -1},
-            (30,),
-            lambda v: set(v.tolist()) == {0, 1, 2, 3},
-        ),
-        (domain.segment_ids, None, (7,), None),
-        (
-            domain.segment_ids(of="x", below="count"),
-            {"x": np.zeros((40, 2)), "count": 3},
-            (5, 2),
-            lambda v: v.shape == (40,) and (np.diff(v) >= 0).all() and set(v.tolist()) == {0, 1, 2},
-        ),
-        (domain.segment_ids(below=1), {}, (4,), lambda v: v.tolist() == [0, 0, 0, 0]),
-        (domain.mask(least=1), {}, (50, 2), lambda v: v.any(axis=-1).all() and not v.all()),
-        (
-            domain.prefix_mask(least=1),
-            {},
-            (20, 3),
-            lambda v: v[:, 0].all() and (np.diff(v.astype(int), axis=-1) <= 0).all() and set(v.sum(-1)) == {1, 2, 3},
-        ),
-    ],
-)
-def test_whole_numbers_and_bools_are_drawn_inside_and_projected_there(
-    where: Any, beside: Any, shape: tuple[int, ...], holds: Any
-) -> None:
-    if holds is None:  # a function that gives the domain, not called
-        where, beside, holds = where(), {}, lambda v: (np.diff(v) >= 0).all() and v.min() >= 0
-    drawn = where.draw(shape, np.dtype(where.dtype), generator(), beside)
-    assert holds(drawn)
-    assert where.broken(drawn, beside) is None
-    np.testing.assert_array_equal(where.project(drawn, beside), drawn)
-    if where.dtype == "int64":
-        other = where.project(generator(2).integers(-9, 9, drawn.shape), beside)
-        assert where.broken(other, beside) is None
-
-
-def test_a_position_beyond_is_named_with_the_one_that_it_may_stand_for() -> None:
-    where = domain.positions(of="x")
-    assert where.broken(np.array([0, 6]), {"x": np.zeros(5)}) == ((1,), 1)
-    with pytest.raises(ValueError, match="expected positions along an axis of 'x', got one of length 0"):
-        where.project(np.array([0]), {"x": np.zeros(0)})
-
-
-@pytest.mark.parametrize(
     "given", [{"inclusive": "low"}, {"low": 2, "high": 1}, {"low": 1, "high": 1, "inclusive": "left"}]
 )
 def test_what_is_no_interval_is_refused(given: Any) -> None:

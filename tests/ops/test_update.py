@@ -61,7 +61,7 @@ def _each_step():
             for dtype in ("float32", "float64"):
                 arrays = [np.array(np.abs(rng.normal(size=shape)), dtype) for _ in opdef.schema.inputs]
                 for at, declared in enumerate(opdef.schema.input_names):
-                    if declared in ("learning_rate", "beta1_pow", "beta2_pow"):
+                    if declared in ("learning_rate", "beta1_pow", "beta2_pow", "steps", "mu_product"):
                         arrays[at] = np.array([0.25])
                 yield pytest.param(name, arrays, {}, id=f"{name}{shape}{dtype}")
     arrays = [rng.normal(size=(2, 3)), rng.normal(size=(2, 3)), np.array([0.1]), rng.normal(size=(2, 3))]

@@ -6,6 +6,7 @@ from typing import Any
 
 from opsdk.core.written import written
 from opsdk.nn import functional
+from opsdk.nn.functions.words import in_both_words
 from opsdk.nn.layer.layer import Layer
 from opsdk.ops.activation import ACTIVATIONS, Activation
 from opsdk.ops.normalization import log_softmax, softmax
@@ -25,20 +26,25 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
     taken, told = {"x": "Any", "return": "Any"}, f"Returns {doc[0].lower()}{doc[1:]} Differentiable."
     members: dict[str, Any] = {"__module__": __name__, "__doc__": doc}
     options = activation.options
-    if not options:
-        return type(name, (base,), {**members, "forward": member(lambda self, x: function(x), "forward", taken, told)})
-    one, other = [*options, ""][:2]
+    one, other = [*options, "", ""][:2]
 
-    def started(self: Layer, **values: Any) -> None:
-        Layer.__init__(self)
+    def started(self: Layer, name: str | None, **values: Any) -> None:
+        Layer.__init__(self, name)
         for option, value in values.items():
             setattr(self, option, value)
 
     start = (
-        (lambda self, first, second: started(self, **{one: first, other: second}))
+        (lambda self, first, second, inplace, name: started(self, name, **{one: first, other: second}))
         if other
-        else (lambda self, value: started(self, **{one: value}))
+        else (lambda self, value, inplace, name: started(self, name, **{one: value}))
+        if one
+        else (lambda self, inplace, name: started(self, name))
     )
+    annotations = {**activation.annotations, "inplace": "bool", "name": "str | None", "return": "None"}
+    defaults = [*(default for _, default in options.values()), False, None]
+    members["__init__"] = in_both_words(member(start, "__init__", annotations, "", *defaults))
+    if not options:
+        return type(name, (base,), {**members, "forward": member(lambda self, x: function(x), "forward", taken, told)})
 
     def forward(self: Layer, x: Any) -> Any:
         return function(x, *[getattr(self, option) for option in options])
@@ -47,10 +53,8 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
         return ", ".join(f"{option}={getattr(self, option)}" for option in options)
 
     listed = "\n    ".join(f"{option}: {about}" for option, about in zip(options, activation.about, strict=True))
-    defaults = [default for _, default in options.values()]
     members |= {
-        "__doc__": f"{doc}\n\nArgs:\n    {listed}",
-        "__init__": member(start, "__init__", {**activation.annotations, "return": "None"}, "", *defaults),
+        "__doc__": f"{doc}\n\nArgs:\n    {listed}\n    inplace, name: without meaning.",
         "forward": member(forward, "forward", taken, told),
         "extra_repr": member(extra_repr, "extra_repr", {"return": "str"}, f"Returns {' and '.join(options)}."),
     }
@@ -60,6 +64,8 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
 _layers = {each.layer: _layer(each) for each in ACTIVATIONS.values()}
 _layers["Softmax"] = _layer(Activation(softmax, "Softmax", ("along which.",)))
 _layers["LogSoftmax"] = _layer(Activation(log_softmax, "LogSoftmax", ("along which.",)), _layers["Softmax"])
+for _name, _same in {"SiLU": "Silu", "Swish": "Silu"}.items():
+    _layers[_name] = type(_name, (_layers[_same],), {"__module__": __name__, "__doc__": _layers[_same].__doc__})
 globals().update(_layers)
 
 __all__ = [*_layers]

@@ -10,11 +10,17 @@ from opsdk.nn.layer.layer import Layer
 class ReLU(Layer):
     """max(x, 0). Gradient 0 at the kink."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns max(x, 0). Gradient 0 at the kink. Differentiable."""
 
 class Tanh(Layer):
     """Hyperbolic tangent."""
+
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
 
     def forward(self, x: Any) -> Any:
         """Returns hyperbolic tangent. Differentiable."""
@@ -22,11 +28,17 @@ class Tanh(Layer):
 class Sigmoid(Layer):
     """1 / (1 + exp(-x)), without overflow on either side."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns 1 / (1 + exp(-x)), without overflow on either side. Differentiable."""
 
 class Silu(Layer):
     """x · σ(x), also called swish."""
+
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
 
     def forward(self, x: Any) -> Any:
         """Returns x · σ(x), also called swish. Differentiable."""
@@ -37,9 +49,10 @@ class GELU(Layer):
 
     Args:
         approximate: "none", or "tanh" for the usual approximation.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, approximate: str = 'none') -> None:
+    def __init__(self, approximate: str = 'none', inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -55,9 +68,10 @@ class Softplus(Layer):
 
     Args:
         beta: how sharp the bend is, > 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, beta: float = 1.0) -> None:
+    def __init__(self, beta: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -69,6 +83,9 @@ class Softplus(Layer):
 class Mish(Layer):
     """x · tanh(log(1 + eˣ))."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x · tanh(log(1 + eˣ)). Differentiable."""
 
@@ -77,9 +94,10 @@ class LeakyReLU(Layer):
 
     Args:
         negative_slope: the slope below 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -93,9 +111,10 @@ class ELU(Layer):
 
     Args:
         alpha: how far below 0 it goes.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -107,11 +126,17 @@ class ELU(Layer):
 class ReLU6(Layer):
     """x held inside [0, 6]. Gradient 0 at both kinks."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x held inside [0, 6]. Gradient 0 at both kinks. Differentiable."""
 
 class Hardswish(Layer):
     """x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1."""
+
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
 
     def forward(self, x: Any) -> Any:
         """Returns x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1.
@@ -125,9 +150,10 @@ class SELU(Layer):
     Args:
         scale: a factor on everything, ≥ 1.
         alpha: how far below 0 it goes, before the factor, ≥ 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> None:
+    def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -143,9 +169,10 @@ class CELU(Layer):
 
     Args:
         alpha: how far below 0 it goes, > 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -162,9 +189,10 @@ class Hardtanh(Layer):
     Args:
         min: the least value.
         max: the greatest value.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, min: float = -1.0, max: float = 1.0) -> None:
+    def __init__(self, min: float = -1.0, max: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -179,9 +207,10 @@ class Hardsigmoid(Layer):
     Args:
         slope: its slope.
         offset: its value at 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, slope: float = 0.16666666666666666, offset: float = 0.5) -> None:
+    def __init__(self, slope: float = 0.16666666666666666, offset: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -195,9 +224,10 @@ class Hardshrink(Layer):
 
     Args:
         threshold: how large what counts as 0 may be, ≥ 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, threshold: float = 0.5) -> None:
+    def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -211,9 +241,10 @@ class Softshrink(Layer):
 
     Args:
         threshold: by how much x is drawn to 0, ≥ 0.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, threshold: float = 0.5) -> None:
+    def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -227,11 +258,17 @@ class Softshrink(Layer):
 class Softsign(Layer):
     """x / (1 + |x|)."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns x / (1 + |x|). Differentiable."""
 
 class Tanhshrink(Layer):
     """x - tanh(x)."""
+
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
 
     def forward(self, x: Any) -> Any:
         """Returns x - tanh(x). Differentiable."""
@@ -242,9 +279,10 @@ class ThresholdedReLU(Layer):
     Args:
         threshold: above which x stays.
         value: what stands elsewhere.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, threshold: float = 1.0, value: float = 0.0) -> None:
+    def __init__(self, threshold: float = 1.0, value: float = 0.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -256,6 +294,9 @@ class ThresholdedReLU(Layer):
 class LogSigmoid(Layer):
     """log(1 / (1 + exp(-x))), without overflow."""
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        ...
+
     def forward(self, x: Any) -> Any:
         """Returns log(1 / (1 + exp(-x))), without overflow. Differentiable."""
 
@@ -264,9 +305,10 @@ class Softmax(Layer):
 
     Args:
         axis: along which.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, axis: int = -1) -> None:
+    def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -282,9 +324,10 @@ class LogSoftmax(Softmax):
 
     Args:
         axis: along which.
+        inplace, name: without meaning.
     """
 
-    def __init__(self, axis: int = -1) -> None:
+    def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def forward(self, x: Any) -> Any:
@@ -292,3 +335,9 @@ class LogSoftmax(Softmax):
 
     def extra_repr(self) -> str:
         """Returns axis."""
+
+class SiLU(Silu):
+    """x · σ(x), also called swish."""
+
+class Swish(Silu):
+    """x · σ(x), also called swish."""

@@ -9,6 +9,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError
 from opsdk.nn import functional
 from opsdk.nn.embedding import as_row
+from opsdk.nn.functions.words import in_both_words
 from opsdk.nn.layer.layer import Layer
 from opsdk.nn.layer.torch_layout import TorchEntry, TorchLayout
 from opsdk.ops.functions import flatten
@@ -149,6 +150,7 @@ class Flatten(Layer):
         stop_axis: the last to join.
     """
 
+    @in_both_words
     def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
         super().__init__()
         self.start_axis = start_axis

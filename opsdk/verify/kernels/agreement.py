@@ -33,6 +33,8 @@ _UNITS = 32.0
 _REACTIONS = 16.0
 # Units of the inputs' last place that a kernel may give where the reference gives an exact 0.
 _OF_ZEROS = 4.0
+# Units of an output's largest element below which one whose sign is decided by rounding is a 0.
+_OF_NOTHING = 64.0
 # The cause of what is wrong of the last element alone.
 # Of a kernel that gives a number where the reference gives nan, by whether the inputs are finite.
 _OF_NAN = {
@@ -258,6 +260,10 @@ def _moves(rounding: Rounding, k: int, most: np.ndarray | None, want: np.ndarray
             # one rounding leaves the digits that the other lost.
             of_inputs = rounding.eps * _largest(rounding.call, want.shape) * (_OF_ZEROS / _REACTIONS)
             yield np.maximum(apart, np.where(want == 0, of_inputs, 0.0))
+            left = dict(enumerate(rounding.signless)).get(k)
+            if left is not None and left.shape == apart.shape:
+                most_of_all = np.max(np.abs(want), initial=0.0, where=np.isfinite(want))
+                yield np.maximum(apart, np.where(left <= _OF_NOTHING * rounding.eps * most_of_all, left, 0.0))
 
 
 def rounds_alike(rounding: Rounding, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> bool:

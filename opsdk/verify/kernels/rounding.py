@@ -111,16 +111,42 @@ class Rounding:
         """What `lost` finds over many more nearby: an exact 0 may be all that a few of them show."""
         return self._losses(_MANY_NEIGHBOURS)
 
-    def _losses(self, draws: int) -> Moves:
-        rng = np.random.default_rng([self.seed, 19])
+    @cached_property
+    def signless(self) -> Moves:
+        """How great elements are whose sign is decided by rounding: some nearby are positive, others negative or 0.
+
+        So do terms that cancel to 0 at every input, where the order in which they are added leaves something of them.
+        """
+        every = [flat(self.run(self.call) if self.center is None else self.center)]
+        for there in self._nearby(_NEIGHBOURS):
+            try:
+                every.append(flat(self.run(self.holding(there))))
+            except Exception:  # out of the domain
+                continue
         found: Moves = []
+        for values in zip(*every, strict=False):
+            if not all(_is_alike(value, values[0]) and value.dtype.kind == "f" for value in values):
+                found.append(None)
+                continue
+            least, most = np.min(values, axis=0), np.max(values, axis=0)
+            found.append(np.where((least <= 0) & (most >= 0), np.maximum(-least, most), 0.0))
+        return found
+
+    def _nearby(self, draws: int) -> Iterator[Call]:
+        """Yields calls of numbers nearby, but for inputs that stay; some may be out of the domain."""
+        rng = np.random.default_rng([self.seed, 19])
         for _ in range(draws):
             inputs = [
                 value if i in self.constant else calls.each([value], lambda a: near(a, rng))[0]
                 for i, value in enumerate(self.call.inputs)
             ]
+            yield replace(self.call, inputs=inputs)
+
+    def _losses(self, draws: int) -> Moves:
+        found: Moves = []
+        for there in self._nearby(draws):
             try:
-                short = self.holding(replace(self.call, inputs=inputs)).cast(np.dtype("float32"))
+                short = self.holding(there).cast(np.dtype("float32"))
                 pairs = list(zip(flat(self.run(short)), flat(self.run(short.cast(np.dtype("float64")))), strict=True))
             except Exception:  # written for one dtype only, or out of the domain
                 continue

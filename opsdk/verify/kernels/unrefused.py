@@ -20,19 +20,20 @@ from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.opdef import OpDef
 from opsdk.verify.inputs.calls import Call, copies, flat, is_inexact
 from opsdk.verify.inputs.domains import beside, domain_of, ruled
-from opsdk.verify.inputs.refusable import shortened
+from opsdk.verify.inputs.refusable import shortened, with_other_numbers
 from opsdk.verify.inputs.sampling import forward_of
 from opsdk.verify.inputs.sizes import bases
 from opsdk.verify.kernels.launch import results
-from opsdk.verify.session import Session
+from opsdk.verify.session import Session, said
 
 
 def tell_unrefused(session: Session) -> None:
     """Warns of calls that nothing refuses before a compiled kernel runs, which would leave its arrays there.
 
     That is tried: the reference raises, while infer rule and check, which are asked before, say nothing. Of inputs that
-    hold positions, as `domain=` says, one outside is tried, and of every array axes that are shorter than they were.
-    A gradient op, which opsdk calls with what belongs together, may be called by hand as well.
+    hold positions, as `domain=` says, one outside is tried, of other whole numbers -1, 0 and what lies about lengths
+    of axes, and of every array axes that are shorter than they were. A gradient op, which opsdk calls with what belongs
+    together, may be called by hand as well.
     """
     opdef = session.opdef
     kernels = [opdef.kernels.loaded(kernel) for kernel in opdef.kernels if _is_unchecked(kernel)]
@@ -48,12 +49,22 @@ def tell_unrefused(session: Session) -> None:
                     f"{opdef.name}: a position in {name!r} {outside} is {_nowhere(kernels)}, which may read "
                     f"beyond its arrays; refuse it in @{opdef.schema.name}.check"
                 )
+        for name, call in _other_numbers(session):
+            raised = "" if name in told or _is_refused(opdef, call) else _raised(opdef, call)
+            if raised:
+                told.add(name)
+                session.warn(
+                    f"{opdef.name}: {call.reason} is {_nowhere(kernels)}, which may read beyond its arrays; the "
+                    f"reference raises {raised}: say lengths or positions in domain= and refuse others in "
+                    f"@{opdef.schema.name}.check"
+                )
+        told.clear()
         for name, shapes, call in _shortened(session):
-            said = "" if name in told or _is_refused(opdef, call) else _harm(opdef.whole, kernels, call)
-            if said:
+            harm = "" if name in told or _is_refused(opdef, call) else _harm(opdef.whole, kernels, call)
+            if harm:
                 told.add(name)
                 where = f"@{opdef.schema.name}.infer or @{opdef.schema.name}.check"
-                session.warn(f"{opdef.name}: {shapes} is {said}; say shapes in domain=, or refuse it in {where}")
+                session.warn(f"{opdef.name}: {shapes} is {harm}; say shapes in domain=, or refuse it in {where}")
 
 
 def _is_unchecked(kernel: Kernel) -> bool:
@@ -83,11 +94,16 @@ def _is_refused(opdef: OpDef, call: Call) -> bool:
 
 def _is_taken(opdef: OpDef, call: Call) -> bool:
     """Whether the reference takes a call, and gives what the infer rule says."""
+    return not _raised(opdef, call)
+
+
+def _raised(opdef: OpDef, call: Call) -> str:
+    """Returns what the reference raises at a call, or that it gives something else than the infer rule says."""
     try:
-        results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
-    except Exception:
-        return False
-    return True
+        results(opdef, opdef.kernels.reference(), copies(call.inputs), call.attrs)
+    except Exception as error:
+        return said(error)
+    return ""
 
 
 def _harm(opdef: OpDef, kernels: Sequence[Kernel], call: Call) -> str:
@@ -141,6 +157,19 @@ def _outside(session: Session) -> Iterator[tuple[str, str, Call]]:
                 beyond = np.full_like(value, min(size + 1, np.iinfo(value.dtype).max))
                 yield name, other, replace(call, inputs=[*call.inputs[:i], beyond, *call.inputs[i + 1 :]])
                 break
+
+
+def _other_numbers(session: Session) -> Iterator[tuple[str, Call]]:
+    """Yields calls of an op with another whole number in an input that holds no positions, and of which input."""
+    opdef, names = session.opdef, session.opdef.schema.input_names
+    if opdef.gradient_of is None:
+        known = {name for name, _ in _positions(opdef)}
+        for call in bases(session.calls):
+            for changed in with_other_numbers(opdef, call):
+                name = changed.reason.partition("[")[0].partition(" ")[0]
+                value = call.inputs[names.index(name)] if name in names else None
+                if name not in known and isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+                    yield name, changed
 
 
 def _positions(opdef: OpDef) -> Iterator[tuple[str, str]]:

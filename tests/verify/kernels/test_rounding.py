@@ -129,3 +129,65 @@ def test_terms_that_cancel_to_an_exact_0_are_not_blamed_for_rounding_at_any_seed
 def test_of_an_exact_0_the_error_is_told_as_it_is():
     found = measure(np.array([1e-3, 4.0]), np.array([0.0, 4.0]), np.zeros(2), EPS)
     assert (found.count, found.index, found.error) == (1, (0,), 1e-3)
+
+
+def twice_and_back(values, factor):
+    """What cancels to 0 at every input, but for the order in which it is added: -3a - 5b + 3a + 5b, beside others."""
+    a, b = values[..., 0], values[..., 1]
+    gone = -factor * a - 5 * b + factor * a + 5 * b
+    return np.stack([gone, a + b], axis=-1)
+
+
+def test_what_rounding_leaves_of_terms_that_cancel_at_every_input_is_not_asked_of_another_order():
+    call = Call((np.random.default_rng(0).normal(size=(40, 2)),), {}, "", declared=True)
+    (left,) = Rounding(lambda there: [twice_and_back(there.inputs[0], 3.1)], call, EPS, seed=0).signless
+    assert 0 < left[:, 0].max() < 64 * EPS
+    assert not left[np.abs(call.inputs[0].sum(axis=1)) > 0.1, 1].any()
+
+
+# Numbers that leave 1e-16 of a slope that is 0, and whose last places change less than a sixteenth of that.
+LEFT = [
+    (-0.255790031399391, 0.006271730249736263, -1.9007844918971633),
+    (-0.9414132864509847, 0.4467110728501832, 1.0352593349259305),
+    (0.05439054435949247, 0.0011772447390161478, -2.660992127169175),
+]
+
+
+def test_a_kernel_that_gives_0_where_the_reference_leaves_rounding_is_right():
+    def clamped(x, v, dy):
+        """The slope beyond the border of a grid, where both neighbours are one cell: 0, and dy beside it."""
+        x, v = x.astype("float64"), v.astype("float64")
+        out = np.zeros_like(x)
+        for weight in (-8 * (1 - v), -8 * v, 8 * (1 - v), 8 * v):
+            out += weight * x
+        return np.stack([out * dy, dy]).astype(dy.dtype)
+
+    op = opsdk.op("t::clamped(Tensor x, Tensor v, Tensor dy) -> Tensor y")(clamped)
+    op.infer(lambda x, v, dy: opsdk.TensorSpec((2, *x.shape), x.dtype))
+    op.samples(lambda rng: [opsdk.Sample(*np.transpose(LEFT), reason="beyond the border")])
+
+    @op.kernel("cpu", language="numba", dtype="float64")
+    def clamped_numba(x, v, dy, y):
+        y[0], y[1] = 0.0, dy
+
+    assert opsdk.verify(op, level="quick").findings == ()
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.0])
+def test_a_tail_beside_a_large_element_is_judged_whatever_its_size(factor):
+    """Small, but of one sign: nothing that rounding decides."""
+
+    @opsdk.op("t::tail(Tensor x) -> Tensor y", infer=lambda x: x)
+    def tail(x):
+        return np.stack([np.exp(x[..., 0] - 36.0), np.exp(x[..., 1])], axis=-1)
+
+    tail.samples(lambda rng: [opsdk.Sample(rng.normal(size=(5, 2)), reason="a tail of 1e-16")])
+
+    @tail.kernel("cpu", language="numba", dtype="float64")
+    def tail_numba(x, y):
+        for i in range(x.shape[0]):
+            y[i, 0] = factor * np.exp(x[i, 0] - 36.0)
+            y[i, 1] = np.exp(x[i, 1])
+
+    report = opsdk.verify(tail, level="quick")
+    assert [finding.check for finding in report.findings] == ([] if factor else ["value.y"])

@@ -50,6 +50,54 @@ def test_it_says_nothing_where_a_position_outside_does_no_harm(form):
     assert told(op) == []
 
 
+LAST_C = """
+int32_t last_f64(const DLTensor *x, const DLTensor *lengths, DLTensor *y) {
+  for (int64_t b = 0; b < x->shape[0]; ++b)
+    OPSDK_DATA(double, y)[b] = OPSDK_DATA(const double, x)[b * x->shape[1] + OPSDK_DATA(const int64_t, lengths)[b] - 1];
+  return 0;
+}
+"""
+
+
+def last(**domain):
+    """The last of so many elements of each row; what the reference refuses is not 0 by NumPy's doing."""
+
+    def forward(x, lengths):
+        if (lengths == 0).any():
+            raise IndexError("an empty row has no last element")
+        return x[np.arange(len(x)), lengths - 1]
+
+    shape = opsdk.domain.shape
+    op = opsdk.op(
+        "t::last(Tensor x, Tensor<int> lengths) -> Tensor y",
+        domain={"x": shape("B", "T"), "lengths": shape("B") & domain["lengths"] if domain else shape("B")},
+    )(forward)
+    op.infer(lambda x: opsdk.TensorSpec(x.shape[:1], x.dtype))
+    op.samples(lambda rng: [opsdk.Sample(rng.normal(size=(3, 4)), np.array([4, 2, 1]), reason="ragged")])
+    op.kernel("cpu", language="c", dtype="float64", dtypes={"lengths": "int64"}, source=LAST_C)
+    return op
+
+
+def test_it_warns_of_a_whole_number_that_the_reference_alone_refuses():
+    op = last()
+    op.check(lambda x, lengths: None if 0 <= lengths.min() <= lengths.max() <= x.shape[1] else "lengths are wrong")
+    assert [text for text in opsdk.verify(op).coverage.warnings if "lengths" in text] == [
+        "t::last: lengths[0] = 0 is refused by the reference, and by nothing before its c kernel runs, which may read "
+        "beyond its arrays; the reference raises IndexError: an empty row has no last element: say lengths or "
+        "positions in domain= and refuse others in @last.check"
+    ]
+
+
+def test_lengths_of_an_axis_are_tried_beyond_it_as_positions_are():
+    op = last(lengths=opsdk.domain.lengths(of="x", axis=1))
+    assert told(op) == [
+        "t::last: a position in 'lengths' outside of 'x' is refused by the reference, and by nothing before its c "
+        "kernel runs, which may read beyond its arrays; refuse it in @last.check"
+    ]
+    op.check(lambda x, lengths: None if 1 <= lengths.min() <= lengths.max() <= x.shape[1] else "lengths are wrong")
+    assert told(op) == []
+
+
 GAIN = "t::gain(Tensor k, Tensor w) -> Tensor y"
 GAIN_C = """
 int32_t gain_f64(const DLTensor *k, const DLTensor *w, DLTensor *y) {

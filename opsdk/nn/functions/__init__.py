@@ -1,0 +1,1 @@
+"""Functions of neural networks that are made of ops, a file a family."""

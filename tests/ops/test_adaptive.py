@@ -1,0 +1,9 @@
+import pytest
+
+import opsdk
+from opsdk.ops import adaptive
+
+
+@pytest.mark.parametrize("name", ["adamax", "nadam", "radam", "adadelta", "rprop", "lamb"])
+def test_verify_passes(name):
+    assert opsdk.verify(getattr(adaptive, name), level="quick").verdict == "pass"
