@@ -42,6 +42,22 @@ from opsdk.autograd.drawing import (
     randn_like,
     standard_normal,
 )
+from opsdk.autograd.making import (
+    as_tensor,
+    asarray,
+    clone,
+    from_numpy,
+    is_complex,
+    is_floating_point,
+    is_integer,
+    is_tensor,
+    logspace,
+    manual_seed,
+    set_printoptions,
+    tensor,
+    tril_indices,
+    triu_indices,
+)
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
@@ -79,6 +95,7 @@ from opsdk.expr.primitives.own import primitive
 from opsdk.ops import functions as _functions
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
 from opsdk.ops import update as _update  # noqa: F401 - registers its ops
+from opsdk.ops.composites import linalg
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
 
 if TYPE_CHECKING:
@@ -141,6 +158,20 @@ __all__ = [
     "uniform",
     "zeros",
     "zeros_like",
+    "as_tensor",
+    "asarray",
+    "clone",
+    "from_numpy",
+    "is_complex",
+    "is_floating_point",
+    "is_integer",
+    "is_tensor",
+    "logspace",
+    "manual_seed",
+    "set_printoptions",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
     "bernoulli",
     "log_normal",
     "multinomial",
@@ -175,6 +206,7 @@ __all__ = [
     "native",
     "vmath",
     "autograd",
+    "linalg",
     "static",
     "nn",
     "optimizer",

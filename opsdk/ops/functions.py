@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
+from opsdk.core.spellings import spelled
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
@@ -33,10 +35,11 @@ from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.composed import *  # noqa: F403 - those that are made of several ops
-from opsdk.ops.composites import aliases, arranging, formulas, places, statistics
+from opsdk.ops.composites import aliases, arranging, formulas, places, products, statistics, torchs
 from opsdk.ops.composites.arranging import *  # noqa: F403
 from opsdk.ops.composites.formulas import *  # noqa: F403
 from opsdk.ops.composites.places import *  # noqa: F403
+from opsdk.ops.composites.products import *  # noqa: F403
 from opsdk.ops.composites.statistics import *  # noqa: F403
 from opsdk.ops.einsum import einsum
 from opsdk.ops.elementary import *  # noqa: F403 - of one value each
@@ -369,12 +372,15 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
     return take_along_axis(x, index, at), index
 
 
-globals().update({alias: globals()[name] for alias, name in aliases.ALIASES.items()})
 _HOMES = {
     __name__,
     einsum.__module__,
-    *(each.__name__ for each in (composed, by_position, moments, arranging, formulas, places, statistics)),
+    *(each.__name__ for each in (composed, by_position, moments, arranging, formulas, places, products, statistics)),
 }
+for _name, _value in list(vars().items()):
+    if isinstance(_value, FunctionType) and not _name.startswith("_") and _value.__module__ in _HOMES:
+        globals()[_name] = spelled(_value, torchs.FORMS.get(_name))
+globals().update({alias: globals()[name] for alias, name in aliases.ALIASES.items()})
 
 
 def _is_public(name: str, value: object) -> bool:

@@ -119,6 +119,20 @@ from opsdk.ops.composites.places import searchsorted as searchsorted
 from opsdk.ops.composites.places import unique as unique
 from opsdk.ops.composites.places import unique_consecutive as unique_consecutive
 from opsdk.ops.composites.places import where as where
+from opsdk.ops.composites.products import cross as cross
+from opsdk.ops.composites.products import det as det
+from opsdk.ops.composites.products import inner as inner
+from opsdk.ops.composites.products import inverse as inverse
+from opsdk.ops.composites.products import kron as kron
+from opsdk.ops.composites.products import logdet as logdet
+from opsdk.ops.composites.products import matrix_power as matrix_power
+from opsdk.ops.composites.products import multi_dot as multi_dot
+from opsdk.ops.composites.products import slogdet as slogdet
+from opsdk.ops.composites.products import solve as solve
+from opsdk.ops.composites.products import tensordot as tensordot
+from opsdk.ops.composites.products import vander as vander
+from opsdk.ops.composites.products import vdot as vdot
+from opsdk.ops.composites.products import vecdot as vecdot
 from opsdk.ops.composites.statistics import amax as amax
 from opsdk.ops.composites.statistics import amin as amin
 from opsdk.ops.composites.statistics import aminmax as aminmax
@@ -259,6 +273,7 @@ arctanh: Op
 fix: Op
 gammaln: Op
 row_stack = vstack
+chain_matmul = multi_dot
 movedim = moveaxis
 swapdims = swapaxes
 repeat = tile

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import DTypeError
+from opsdk.core.spellings import spelled
 from opsdk.core.written import written
 from opsdk.define.op import Op
 from opsdk.ops import functions, logical, shape
@@ -151,10 +152,12 @@ class ValueMethods(NumpyProtocol):
     cast = astype = functions.cast
     __abs__ = _unary(functions.abs)
 
+    @spelled
     def add(self, y: Any, alpha: float = 1) -> Any:
         """Returns x + alpha · y. Differentiable."""
         return functions.add(self, y) if alpha == 1 else functions.add(self, y * alpha)
 
+    @spelled
     def subtract(self, y: Any, alpha: float = 1) -> Any:
         """Returns x - alpha · y. Differentiable."""
         return functions.subtract(self, y) if alpha == 1 else functions.subtract(self, y * alpha)
@@ -174,11 +177,10 @@ class ValueMethods(NumpyProtocol):
             )
         return functions.where(self, x, y)
 
-    def transpose(self, *perm: Any) -> Any:
+    def transpose(self, *perm: Any, **options: Any) -> Any:
         """Returns the value with its axes in another order; two numbers, as PyTorch has them, change places."""
-        if len(perm) == 2 and isinstance(perm[0], int):
-            return functions.swapaxes(self, *perm)
-        return functions.transpose(self, _joined(perm))
+        given = perm if len(perm) == 2 and isinstance(perm[0], int) else [_joined(perm)] if perm else []
+        return functions.transpose(self, *given, **options)
 
     @property
     def mT(self) -> Any:
@@ -216,12 +218,12 @@ def _spread(function: Any) -> Any:
 _SPREAD = "permute view tile repeat flip reverse broadcast_to"
 _NOT_OF_ONE_VALUE = """
     broadcast_shape broadcast_shapes cartesian_prod concat cat concatenate column_stack dstack einsum hstack meshgrid
-    row_stack searchsorted shape sum_at sum_to vstack
+    multi_dot row_stack searchsorted shape sum_at sum_to vstack
 """
 for _name in sorted({*vars(functions)["__all__"]} - {*_NOT_OF_ONE_VALUE.split(), *vars(ValueMethods)}):
     _value = getattr(functions, _name)
     if isinstance(_value, Op):
-        _value = (_unary if len(_value.opdef.schema.inputs) == 1 else _binary)(_value)
+        _value = _unary(_value) if len(_value.opdef.schema.inputs) == 1 else spelled(_binary(_value))
     setattr(ValueMethods, _name, _spread(_value) if _name in _SPREAD.split() else _value)
 
 

@@ -21,6 +21,7 @@ FORMULAS = {
     "erfc": (lambda x: opsdk.erfc(x), lambda x: 1 - np.asarray(opsdk.erf(x))),
     "hypot": (lambda x: opsdk.hypot(x, 1.5), lambda x: np.hypot(x, 1.5)),
     "fmod": (lambda x: opsdk.fmod(x, -0.7), lambda x: np.fmod(x, -0.7)),
+    "fmod by x": (lambda x: opsdk.fmod(7.3, x), lambda x: np.fmod(7.3, x)),
     "copysign": (lambda x: opsdk.copysign(x, -X), lambda x: np.copysign(x, -X)),
     "logaddexp": (lambda x: opsdk.logaddexp(x, 2 * X), lambda x: np.logaddexp(x, 2 * X)),
     "logaddexp2": (lambda x: opsdk.logaddexp2(x, 2 * X), lambda x: np.logaddexp2(x, 2 * X)),
@@ -127,8 +128,8 @@ STATISTICS = {
     "median, min": (lambda x: opsdk.median(x, 1, mode="min")[0], lambda x: x.min(1)),
     "median, place": (lambda x: opsdk.median(x, 1, mode="min")[1], lambda x: x.argmin(1)),
     "quantile": (
-        lambda x: opsdk.quantile(x, [0.3, 0.8], [0, 2], True),
-        lambda x: np.quantile(x, [0.3, 0.8], (0, 2), keepdims=True),
+        lambda x: opsdk.quantile(x, [0.27, 0.8], [0, 2], True),
+        lambda x: np.quantile(x, [0.27, 0.8], (0, 2), keepdims=True),
     ),
     **{
         f"quantile, {how}": (
@@ -194,5 +195,28 @@ PLACED = {
         lambda x: x + np.stack([0 * X[:, 0], X.sum(1)], 1),
     ),
 }
-ALL = {**FORMULAS, **ARRANGED, **STATISTICS, **PLACED}
-"""By name what is told of the values of X, without a derivative."""
+S = X[0] @ X[0].T + np.eye(2)
+PRODUCTS = {
+    "inner": (lambda x: opsdk.inner(x, M), lambda x: np.inner(x, M)),
+    "inner of numbers": (lambda x: opsdk.inner(x, 2.0), lambda x: x * 2),
+    "vdot": (lambda x: opsdk.vdot(x[0, 0], M[1]), lambda x: np.vdot(x[0, 0], M[1])),
+    "vecdot": (lambda x: opsdk.vecdot(x, X, 1), lambda x: (x * X).sum(1)),
+    "tensordot": (lambda x: opsdk.tensordot(x, X, [[0, 2], [0, 2]]), lambda x: np.tensordot(x, X, [[0, 2], [0, 2]])),
+    "tensordot, 1": (lambda x: opsdk.tensordot(x, M.T, 1), lambda x: np.tensordot(x, M.T, 1)),
+    "tensordot, 0": (lambda x: opsdk.tensordot(x[0], M, 0), lambda x: np.tensordot(x[0], M, 0)),
+    "kron": (lambda x: opsdk.kron(x[0], M.T), lambda x: np.kron(x[0], M.T)),
+    "kron of a vector": (lambda x: opsdk.kron(x, M[0]), lambda x: np.kron(x, M[0])),
+    "cross": (lambda x: opsdk.cross(x, X[::-1]), lambda x: np.cross(x, X[::-1])),
+    "matrix_power": (lambda x: opsdk.matrix_power(x[:, :, :2], 5), lambda x: np.linalg.matrix_power(x[:, :, :2], 5)),
+    "multi_dot": (lambda x: opsdk.multi_dot([x[0], M.T, M]), lambda x: x[0] @ M.T @ M),
+    "vander": (lambda x: opsdk.vander(x[0, 0]), lambda x: np.vander(x[0, 0])),
+    "vander, increasing": (lambda x: opsdk.vander(x[0, 0], 2, True), lambda x: np.vander(x[0, 0], 2, True)),
+    "inverse": (lambda x: opsdk.inverse(x[:, :, :2]), lambda x: np.linalg.inv(x[:, :, :2])),
+    "det": (lambda x: opsdk.det(x[:, :, :2]), lambda x: np.linalg.det(x[:, :, :2])),
+    "slogdet": (lambda x: opsdk.slogdet(x[:, :, :2])[1], lambda x: np.linalg.slogdet(x[:, :, :2])[1]),
+    "logdet": (lambda x: opsdk.logdet(x[:1, :, :2]), lambda x: np.linalg.slogdet(x[:1, :, :2])[1]),
+    "solve": (lambda x: opsdk.solve(x[:, :, :2], X), lambda x: np.linalg.solve(x[:, :, :2], X)),
+    "solve for a vector": (lambda x: opsdk.solve(S, x[0, :, 0]), lambda x: np.linalg.solve(S, x[0, :, 0])),
+    "solve, broadcast": (lambda x: opsdk.solve(S, x), lambda x: np.linalg.solve(S, x)),
+}
+ALL = {**FORMULAS, **ARRANGED, **STATISTICS, **PLACED, **PRODUCTS}

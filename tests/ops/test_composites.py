@@ -143,6 +143,21 @@ def test_operators_of_python_work_on_bits_and_masks():
 
 
 REFUSED = {
+    "tensordot: expected as many axes of x as of y, got [0] and []": (
+        ShapeError,
+        lambda: opsdk.tensordot(X, X, [[0], []]),
+    ),
+    "cross: expected size 3 along axis 0": (ShapeError, lambda: opsdk.cross(X, X, 0)),
+    "matrix_power: n expected a number >= 0, got -1": (AttributeValueError, lambda: opsdk.matrix_power(np.eye(2), -1)),
+    "op 'opsdk::inverse': x expected matrices with an inverse, got a singular one": (
+        InputValueError,
+        lambda: opsdk.inverse(np.ones((2, 2))),
+    ),
+    "op 'opsdk::det': x expected square matrices, got shape (2, 3)": (ShapeError, lambda: opsdk.det(M)),
+    "op 'opsdk::solve': y expected matrices of as many rows as x": (
+        ShapeError,
+        lambda: opsdk.solve(np.eye(3), np.ones((2, 2))),
+    ),
     "narrow: expected start and length within 3 elements, got 2 and 2": (ShapeError, lambda: opsdk.narrow(X, 2, 2, 2)),
     "take: mode expected 'raise', 'wrap' or 'clip', got 'no'": (AttributeValueError, lambda: opsdk.take(X, 0, "no")),
     "unflatten: shape expected sizes of 3 elements, got [2, 2]": (ShapeError, lambda: opsdk.unflatten(X, 2, [2, 2])),
@@ -192,6 +207,12 @@ def test_what_has_no_meaning_is_refused(message, refused):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_linalg_has_these_functions_under_its_own_names():
+    assert opsdk.linalg.inv is opsdk.inverse
+    assert {"cross", "det", "inv", "norm", "slogdet", "solve"} <= set(opsdk.linalg.__all__)
+    assert np.isnan(opsdk.logdet(-np.eye(3)))
 
 
 def test_factors_of_zero_keep_nan_out():

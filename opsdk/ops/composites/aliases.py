@@ -28,6 +28,7 @@ _BY_NAME = {
     "clip": "clamp",
     "concat": "cat concatenate",
     "vstack": "row_stack",
+    "multi_dot": "chain_matmul",
     "moveaxis": "movedim",
     "swapaxes": "swapdims",
     "transpose": "permute",
