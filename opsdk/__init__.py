@@ -75,6 +75,7 @@ from opsdk.core.dtype import (
     int16,
     int32,
     int64,
+    promote_types,
     uint8,
 )
 from opsdk.core.flags import get_flags, set_flags
@@ -196,6 +197,7 @@ __all__ = [
     "int32",
     "int64",
     "uint8",
+    "promote_types",
     "CPUPlace",
     "CUDAPlace",
     "get_flags",

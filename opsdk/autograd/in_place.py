@@ -9,6 +9,7 @@ import numpy as np
 
 from opsdk.autograd.tensor_state import TensorState, about_to_change, check_in_place, check_unviewed
 from opsdk.autograd.views import follow
+from opsdk.core.dtype import word_of
 from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
@@ -81,6 +82,9 @@ class InPlaceMethods(TensorState):
             raise ShapeError(
                 f"{name}: expected a result of shape {self._array.shape} like the tensor, got {made._array.shape}"
             )
+        words = {word_of(made._array.dtype), word_of(self._array.dtype)}
+        if made._array.dtype != self._array.dtype and words in ({"float"}, {"complex"}):
+            made = functions.cast(made, self._array.dtype)  # as PyTorch rounds what was promoted
         if made._array.dtype != self._array.dtype:
             raise DTypeError(f"{name}: expected a result of {self._array.dtype}, got {made._array.dtype}; {CAST}")
         check_in_place(self, name, is_recorded=made._edge is not None)

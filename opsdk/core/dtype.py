@@ -1,7 +1,8 @@
-"""Names of the element types and their conversion to `numpy.dtype`."""
+"""Names of the element types, their conversion to `numpy.dtype`, and how they are promoted: `promote_types`."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ _WORDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 NATIVE = tuple(map(np.dtype, (*_WORDS, "float16", "float32", "float64", "complex64", "complex128")))
 bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64 = NATIVE[:9]
 float16, float32, float64, complex64, complex128 = NATIVE[9:]
+DEFAULT = float32  # of numbers with a fraction that have no dtype of their own, and of what integers give
 NAMES = (*(dtype.name for dtype in NATIVE), "bfloat16")
 
 _BY_NAME: dict[str, np.dtype[np.generic]] = {dtype.name: dtype for dtype in NATIVE}
@@ -91,3 +93,39 @@ def word_of(dtype: np.dtype[Any]) -> str:
 def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Returns the dtype that numbers of a dtype are computed with: float32 for those that are stored in 16 bits."""
     return float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype  # bfloat16 is of kind V to NumPy
+
+
+@lru_cache(maxsize=4096)
+def promote_types(*dtypes: DTypeLike) -> np.dtype[Any]:
+    """Returns the dtype that values of several dtypes have together, whatever their ranks and values are.
+
+    Bools give way to integers, these to floats, and floats to complex numbers: of the highest of these kinds the dtype
+    is, so int64 beside float16 is float16, as in PyTorch. Within a kind it is the array API's: the least that holds the
+    numbers of all, float32 for float16 and bfloat16. Complex numbers have the precision of the widest part, 32 bits at
+    least. The array API leaves uint64 beside signed integers open: they are float64, as in NumPy.
+
+    Args:
+        dtypes: one or several, as `as_dtype` takes them.
+
+    Raises:
+        DTypeError: one is no supported element type.
+
+    Example:
+        >>> promote_types("int64", "float32"), promote_types("uint8", "int8")
+        (dtype('float32'), dtype('int16'))
+    """
+    given = [as_dtype(dtype) for dtype in dtypes]
+    floating = list({dtype for dtype in given if is_differentiable(dtype)})
+    if len(floating) == 1:
+        return floating[0]
+    if not floating:
+        return np.result_type(*given)
+    is_double = any(dtype in (float64, complex128) for dtype in floating)
+    if any(dtype.kind == "c" for dtype in floating):
+        return complex128 if is_double else complex64
+    return float64 if is_double else float32
+
+
+def as_floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns the dtype of what a quotient, a mean or an elementary function gives: of whole numbers the default."""
+    return DEFAULT if dtype.kind in "biu" else dtype

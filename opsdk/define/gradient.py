@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdk.core.dtype import is_differentiable
+from opsdk.core.dtype import is_differentiable, promote_types
 from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
@@ -66,6 +66,7 @@ class GradientInfer:
         one_shape = forward is not None and getattr(forward[1], "one_shape", False)
         self.reduces_gradients = forward[1].reduces_gradients if forward and one_shape else reduces_gradients
         self.one_shape = one_shape
+        self.promotes = forward is not None and getattr(forward[1], "promotes", False)
         self.forward = forward
         self.schema = schema
         self._asks_unread = True
@@ -153,7 +154,7 @@ class GradientInfer:
         if self.reduces_gradients:
             present = flat(specs)
             dtypes = [spec.dtype for spec in present if is_differentiable(spec.dtype)]
-            return TensorSpec(present[0].shape, infer.common_dtype(dtypes or [spec.dtype for spec in present], schema))
+            return TensorSpec(present[0].shape, promote_types(*dtypes or [spec.dtype for spec in present]))
         known = [at_hand.get(other) for other in schema.input_names if other in self.alike]
         like_it = [spec for spec in known if isinstance(spec, TensorSpec)]
         return like_it[0] if like_it and name in self.alike else None

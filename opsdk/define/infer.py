@@ -3,8 +3,9 @@
 The stock rules, given to an op as `infer=`:
 
     like        as the first input, or as the one named: `like("w")`; the rule of an op that has none
-    broadcast   the broadcast shape of all inputs, and NumPy's result dtype; gradients are summed back.
-                `broadcast.with_dtype("bool")` fixes the dtype, `broadcast.with_floating()` makes integers floats
+    broadcast   the broadcast shape of all inputs, and the dtype that they have together (`promote_types`); gradients
+                are summed back. `broadcast.with_dtype("bool")` fixes the dtype, `broadcast.with_floating()` gives
+                floats of integers
     reduce      the first input without the axes of attribute `axis`; with size 1 there where `keepdim` is true
 
 Any other rule is a function of `TensorSpec`s and attributes by name: `@op.infer`.
@@ -17,7 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opsdk.core.errors import ArityError, DTypeError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
+from opsdk.core.dtype import as_floating, promote_types
+from opsdk.core.errors import ArityError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
 from opsdk.core.nested import flat
 from opsdk.core.origin import Origin, origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
@@ -85,10 +87,11 @@ class Assumed(like):
 
 
 class _Broadcast:
-    """Every output has the broadcast shape of all inputs and, unless `dtype` says else, NumPy's result dtype."""
+    """Every output has the broadcast shape of all inputs and, unless `dtype` says else, their common dtype."""
 
     reduces_gradients = True
     one_shape = True  # compiled kernels get their inputs broadcast
+    promotes = True  # what NumPy computes in a wider dtype is rounded to this one
 
     def __init__(self, dtype: str | None = None, *, floating: bool = False, whole: DTypes | None = None) -> None:
         self.dtype = dtype
@@ -111,9 +114,8 @@ class _Broadcast:
         for spec in flat(specs):
             shape = broadcast_dims(shape, spec.shape, schema)
         dtypes = [spec.dtype for spec in flat(specs)]
-        dtype = np.dtype(self.dtype) if self.dtype else common_dtype(dtypes, schema)
-        if self.floating and dtype.kind in "biu":
-            dtype = np.true_divide(np.ones(1, dtype), np.ones(1, dtype)).dtype
+        dtype = np.dtype(self.dtype) if self.dtype else promote_types(*dtypes)
+        dtype = as_floating(dtype) if self.floating else dtype
         if self._whole is not None and all(each.kind in "biu" for each in dtypes):
             return tuple(TensorSpec(shape, each) for each in self._whole(dtypes, attrs))
         return outputs_like(schema, TensorSpec(shape, dtype))
@@ -135,21 +137,6 @@ broadcast = _Broadcast()
 
 
 STOCK = (like, _Broadcast)  # rules that know nothing of what the op computes
-
-
-def common_dtype(dtypes: Sequence[np.dtype[np.generic]], schema: OpSchema) -> np.dtype[np.generic]:
-    """Returns NumPy's result dtype.
-
-    Raises:
-        DTypeError: NumPy has none, as for bfloat16 beside whole numbers.
-    """
-    try:
-        return np.result_type(*dtypes)
-    except TypeError as error:
-        names = " and ".join(dtype.name for dtype in dtypes)
-        raise DTypeError(
-            f"{schema.subject}: expected dtypes that NumPy promotes to one, got {names}; cast an input"
-        ) from error
 
 
 def broadcast_dims(left: Shape, right: Shape, schema: OpSchema) -> Shape:

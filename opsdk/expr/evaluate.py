@@ -2,7 +2,8 @@
 
 Whole numbers are computed by an expression as it is written, as NumPy computes it for arrays of integers and bools:
 nothing is promoted beforehand, and a number is what its author wrote: an int or a float, which has no dtype of its own
-beside an array (NEP 50), or a NumPy scalar, which has. What NumPy would wrap or round in silence is refused.
+beside an array (NEP 50), or a NumPy scalar, which has. What NumPy would wrap or round in silence is refused. What it
+makes float64 on the way, for want of a dtype with a fraction, is rounded once, at the end, to what dtypes promote to.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from opsdk.core.dtype import as_floating, promote_types
 from opsdk.core.errors import AttributeValueError, DTypeError, InputValueError
 from opsdk.expr.exact import check_inputs, check_whole, holds, rounded_constant
 from opsdk.expr.node import FLOAT, Node, topological
@@ -128,7 +130,7 @@ def _steps(roots: tuple[Node, ...]) -> tuple[tuple[_Step, ...], tuple[int, ...]]
 def evaluate_whole(
     roots: Sequence[Node], arrays: Mapping[str, Any], attrs: Mapping[str, Any], subject: str
 ) -> list[Any]:
-    """Returns the values of expressions of whole numbers: arrays, each of the dtype that it has for NumPy.
+    """Returns the values of expressions of whole numbers: arrays, of the dtypes that their operands promote to.
 
     Args:
         roots: what to compute, as it is written.
@@ -143,6 +145,7 @@ def evaluate_whole(
     """
     steps, wanted = _steps(tuple(roots))
     known: list[Any] = []
+    promoted: list[np.dtype[Any] | None] = []  # None of a number, which has no dtype of its own
     with np.errstate(all="ignore"):  # inf and nan are values of the function, not accidents
         for node, args, _ in steps:
             if node.args:
@@ -151,9 +154,19 @@ def evaluate_whole(
                 known.append(node.payload)
             else:
                 known.append((arrays if node.op == "input" else attrs)[node.payload])
+            promoted.append(_promoted(known[-1], [promoted[i] for i in args]))
         _check_rounding(steps, known, subject)
-    dtypes = [array.dtype for array in arrays.values()]
-    return [_as_array(known[at], dtypes, root, subject) for at, root in zip(wanted, roots, strict=True)]
+        dtypes = [array.dtype for array in arrays.values()]
+        made = [_as_array(known[at], dtypes, root, subject) for at, root in zip(wanted, roots, strict=True)]
+        return [each.astype(promoted[at] or each.dtype, copy=False) for each, at in zip(made, wanted, strict=True)]
+
+
+def _promoted(value: Any, operands: Sequence[np.dtype[Any] | None]) -> np.dtype[Any] | None:
+    """Returns the dtype of what was computed of operands of some dtypes; of a leaf its own."""
+    dtypes = [dtype for dtype in operands if dtype is not None]
+    dtype: np.dtype[Any] | None = getattr(value, "dtype", None)
+    is_own = dtype is None or dtype.kind in "biu" or not dtypes
+    return dtype if is_own else as_floating(promote_types(*dtypes))
 
 
 def _applied(node: Node, operands: list[Any], subject: str) -> Any:
@@ -227,7 +240,7 @@ def _as_array(value: Any, dtypes: Sequence[np.dtype[Any]], root: Node, subject: 
     if not is_number(value):
         return value
     beside = [np.empty(0, dtype) for dtype in dtypes]
-    dtype = _joint([*beside, value])
+    dtype = _joint([*beside, value]) if value.__class__ is int else as_floating(promote_types(*dtypes))
     if dtype.kind in "iu" and not holds(dtype, value):
         raise _not_held(root, [*beside, value], subject)
     return np.asarray(value, dtype)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import computed_in, promote_types
 from opsdk.core.errors import AttributeValueError, InputValueError
 from opsdk.expr.node import Node, topological
 from opsdk.expr.row.row import INDEX, SIZE
@@ -15,7 +16,6 @@ from opsdk.expr.row.row import INDEX, SIZE
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _STEPS = ("fmod", "floor", "ceil", "trunc", "round")  # what one more or less may change by a whole
 _MIXING = (*COMPARISONS, "add", "sub", "minimum", "maximum")
-_NUMBERS = set("biufc")  # of kinds that NumPy has a common dtype of
 _MOST_WHOLE = 2.0**53  # constants are float64
 
 
@@ -75,7 +75,7 @@ def check_inputs(names: Sequence[str], arrays: Sequence[Any], dtype: np.dtype[An
 
 # Any: arrays of any module.
 def check_mixed(names: Sequence[str], arrays: Sequence[Any], subject: str) -> None:
-    """Checks that whole numbers stay what they are in NumPy's common dtype: that of uint64 and int64 is float64.
+    """Checks that whole numbers stay what they are in the dtype that they are promoted to.
 
     Args:
         names: of the inputs.
@@ -85,9 +85,8 @@ def check_mixed(names: Sequence[str], arrays: Sequence[Any], subject: str) -> No
     Raises:
         InputValueError: one would be rounded.
     """
-    kinds = {array.dtype.kind for array in arrays}
-    if not kinds.isdisjoint("iu") and kinds <= _NUMBERS:
-        check_inputs(names, arrays, np.result_type(*[array.dtype for array in arrays]), subject)
+    if any(array.dtype.kind in "iu" for array in arrays):
+        check_inputs(names, arrays, computed_in(promote_types(*[array.dtype for array in arrays])), subject)
 
 
 def _is_small(array: Any, most: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.core.as_written import as_key, of_key
 from opsdk.core.bounded import Bounded
-from opsdk.core.dtype import as_native, computed_in
+from opsdk.core.dtype import as_floating, as_native, computed_in, promote_types
 from opsdk.core.errors import DTypeError, GradientMissingError
 from opsdk.define.infer import InferRule
 from opsdk.define.opdef import OpDef, Source
@@ -179,13 +179,13 @@ class ScalarFunction:
         if missing is not None:
             raise DTypeError(
                 f"op {self.name!r}: expected real numbers, since there is no {missing} of complex ones, "
-                f"got {np.result_type(*[array.dtype for array in arrays])}; take the real part or the absolute value"
+                f"got {promote_types(*[array.dtype for array in arrays])}; take the real part or the absolute value"
             )
         missing = None if self.conjugation.forward is None else self.no_complex_derivative(static)
         if missing is not None:
             raise GradientMissingError(
                 f"op {self.name!r}: expected real numbers, since {missing} has no complex derivative, "
-                f"got {np.result_type(*[array.dtype for array in arrays])}; give the op a complex_backward"
+                f"got {promote_types(*[array.dtype for array in arrays])}; give the op a complex_backward"
             )
         return self.conjugation.of_inputs(arrays)
 
@@ -196,11 +196,10 @@ class ScalarFunction:
         float16 and bfloat16 are how numbers are stored; they are computed with in float32.
         """
         expression = self.expression(static_of(attrs))
-        dtype = np.result_type(*[array.dtype for array in arrays])
+        dtype = promote_types(*[array.dtype for array in arrays])
         if expression.written and all(array.dtype.kind in "biu" for array in arrays):
             return self._of_whole(expression.written, arrays, attrs)
-        if dtype.kind in "biu":
-            dtype = np.dtype("float64")
+        dtype = as_floating(dtype)
         wide = computed_in(dtype)
         check_whole(expression.attrs, [attrs[name] for name in expression.attrs], wide)
         check_constants(expression.wanted, wide, f"op {self.name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.call.constant import as_constant
-from opsdk.core.dtype import computed_in, is_differentiable
+from opsdk.core.dtype import computed_in, is_differentiable, promote_types
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.define.op import Op
 from opsdk.ops import functions as ops
@@ -199,10 +199,7 @@ def widened(value: Any) -> Any:
 def rounded(loss: Any, *given: Any) -> Any:
     """Returns a loss that was computed with widened values, rounded to the common dtype of those that were given."""
     dtypes = [dtype for value in given if (dtype := dtype_of(value)) is not None]
-    try:
-        common = np.result_type(*dtypes)
-    except TypeError:  # float16 beside bfloat16: what both were widened to
-        return loss
+    common = promote_types(*dtypes)
     return loss if computed_in(common) == common else ops.cast(loss, common)
 
 

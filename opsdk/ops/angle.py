@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import as_floating, computed_in
 from opsdk.core.spec import TensorSpec
 from opsdk.define.decorators import op
 from opsdk.define.sample import Sample
@@ -21,7 +21,7 @@ from opsdk.ops.logical import equal
 
 
 def _dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype("float64") if dtype.kind in "biu" else real_dtype(dtype)
+    return as_floating(real_dtype(dtype))
 
 
 @op("opsdk::angle(Tensor x) -> Tensor out")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
+from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, float64, is_differentiable, promote_types
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import shape_text
 from opsdk.define.infer import normalize_axes
@@ -291,7 +291,7 @@ def add_n(inputs: Any) -> Any:
 def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Returns True where |x - y| ≤ atol + rtol |y|, and where x equals y. Not differentiable."""
     x, y = moving.as_value(x), moving.as_value(y)
-    wide = np.result_type(*(computed_in(v.dtype) if is_differentiable(v.dtype) else np.float64 for v in (x, y)))
+    wide = promote_types(*(computed_in(v.dtype) if is_differentiable(v.dtype) else float64 for v in (x, y)))
     left, right = moving.cast(x, dtype=wide), moving.cast(y, dtype=wide)
     apart = elementary.abs(elementwise.elementwise_sub(left, right))
     near = logical.less_equal(apart, elementwise.scale(elementary.abs(right), scale=rtol, bias=atol))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import promote_types
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import sum_at
@@ -23,11 +24,17 @@ from opsdk.ops.shape import cast
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
 
+def _in_one_dtype(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    dtype = promote_types(*[array.dtype for array in arrays])
+    with np.errstate(over="ignore"):  # what a number becomes in the dtype that was promoted to
+        return [array.astype(dtype, copy=False) for array in arrays]
+
+
 @op("opsdk::concat(Tensor[] x, *, int axis=0) -> Tensor out")
 def concat(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
     """The arrays one after another along an axis."""
     check_mixed("x" * len(x), x, "op 'opsdk::concat'")
-    return np.concatenate(list(x), axis=axis)
+    return np.concatenate(_in_one_dtype(x), axis=axis)
 
 
 @concat.infer
@@ -43,7 +50,7 @@ def _concat(x: list[TensorSpec], axis: int) -> TensorSpec:
     sizes = [spec.shape[at] for spec in x]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     dims = [total if i == at else dim for i, dim in enumerate(x[0].shape)]
-    return TensorSpec(dims, np.result_type(*(spec.dtype for spec in x)))
+    return TensorSpec(dims, promote_types(*(spec.dtype for spec in x)))
 
 
 @concat.backward(complex=True)
@@ -160,7 +167,7 @@ def _gather_samples(rng: np.random.Generator) -> Iterator[Sample]:
 def stack(x: Sequence[np.ndarray], *, axis: int = 0) -> np.ndarray:
     """The arrays side by side along a new axis."""
     check_mixed("x" * len(x), x, "op 'opsdk::stack'")
-    return np.stack(list(x), axis=axis)
+    return np.stack(_in_one_dtype(x), axis=axis)
 
 
 @stack.infer
@@ -171,7 +178,7 @@ def _stack(x: list[TensorSpec], axis: int) -> TensorSpec:
     for spec in x[1:]:
         if spec.ndim != x[0].ndim or not all(a == b or None in (a, b) for a, b in zip(spec.shape, x[0].shape)):  # noqa: B905
             raise ShapeError(f"stack: expected equal shapes, got {', '.join(map(str, x))}")
-    return TensorSpec([*x[0].shape[:at], len(x), *x[0].shape[at:]], np.result_type(*(spec.dtype for spec in x)))
+    return TensorSpec([*x[0].shape[:at], len(x), *x[0].shape[at:]], promote_types(*(spec.dtype for spec in x)))
 
 
 @stack.backward(composite=True, complex=True)
@@ -208,7 +215,7 @@ def where(condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     `vmath.where`, where the branch not taken reaches no derivative.
     """
     check_mixed("xy", (x, y), "op 'opsdk::where'")
-    return np.where(condition, x, y)
+    return np.where(condition, *_in_one_dtype((x, y)))
 
 
 class _WhereInfer:
@@ -218,7 +225,7 @@ class _WhereInfer:
 
     def __call__(self, schema: Any, specs: Any, attrs: Any) -> Any:
         (spec,) = broadcast(schema, specs, attrs)
-        return (TensorSpec(spec.shape, np.result_type(specs[1].dtype, specs[2].dtype)),)  # type: ignore[union-attr]
+        return (TensorSpec(spec.shape, promote_types(specs[1].dtype, specs[2].dtype)),)  # type: ignore[union-attr]
 
 
 where.infer(_WhereInfer())

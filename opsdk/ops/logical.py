@@ -13,7 +13,7 @@ from opsdk.define.decorators import op
 from opsdk.define.infer import broadcast, normalize_axes
 from opsdk.define.op import Op
 from opsdk.define.sample import Sample
-from opsdk.expr.exact import check_mixed
+from opsdk.expr.exact import check_inputs
 
 _BOOL = broadcast.with_dtype("bool")
 
@@ -34,8 +34,9 @@ def _test(name: str, tested: Any, doc: str, *, inputs: str = "xy", compares: boo
         return tested(x)
 
     def of_two(x: np.ndarray, y: np.ndarray) -> Any:
+        dtype = np.result_type(x.dtype, y.dtype)  # in which NumPy compares: float64 for int64 beside float32
         if compares and (x.dtype.kind in "fc" or y.dtype.kind in "fc"):
-            check_mixed("xy", (x, y), f"op 'opsdk::{name}'")
+            check_inputs("xy", (x, y), dtype, f"op 'opsdk::{name}'")
         return tested(x, y)
 
     types = {**dict.fromkeys(inputs, "np.ndarray"), "return": "np.ndarray"}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import computed_in, promote_types
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.decorators import op
-from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims, common_dtype
+from opsdk.define.infer import Attrs, Inferred, Specs, broadcast_dims
 from opsdk.define.sample import Sample
 from opsdk.define.schema.schema import OpSchema
 from opsdk.expr.exact import check_mixed
@@ -41,7 +41,7 @@ class _MatmulInfer:
         batch = broadcast_dims(left[:-2], right[:-2], schema)
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
-        return (TensorSpec((*batch, *rows, *columns), common_dtype([x.dtype, y.dtype], schema)),)
+        return (TensorSpec((*batch, *rows, *columns), promote_types(x.dtype, y.dtype)),)
 
 
 def _oriented(shape: Sequence[int | None], flip: bool) -> tuple[int | None, ...]:
@@ -57,18 +57,14 @@ def matmul(x: np.ndarray, y: np.ndarray, *, transpose_x: bool = False, transpose
     check_mixed("xy", (x, y), "op 'opsdk::matmul'")
     left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
     right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
-    return _product(left, right, _dtype(x, y, matmul.opdef.schema))
-
-
-def _dtype(x: np.ndarray, y: np.ndarray, schema: OpSchema) -> np.dtype[Any]:
-    return x.dtype if x.dtype == y.dtype else common_dtype([x.dtype, y.dtype], schema)
+    return _product(left, right, promote_types(x.dtype, y.dtype))
 
 
 def _product(left: np.ndarray, right: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Returns the product in a dtype: float16 and bfloat16 are multiplied and added in float32, and rounded once."""
     wide = computed_in(left.dtype)
     if left.dtype != right.dtype:
-        wide = np.promote_types(wide, computed_in(right.dtype))
+        wide = promote_types(wide, computed_in(right.dtype))
     made = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
     if made.dtype == dtype:
         return made
@@ -131,7 +127,7 @@ def mul(x: np.ndarray, y: np.ndarray, *, x_num_col_dims: int = 1, y_num_col_dims
     _check_columns(x.shape, x_num_col_dims, "x")
     _check_columns(y.shape, y_num_col_dims, "y")
     rows, columns = x.shape[:x_num_col_dims], y.shape[y_num_col_dims:]
-    product = _product(_matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims), _dtype(x, y, mul.opdef.schema))
+    product = _product(_matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims), promote_types(x.dtype, y.dtype))
     return product if product.shape == rows + columns else product.reshape(rows + columns).copy()
 
 
@@ -157,8 +153,7 @@ def _mul(x: TensorSpec, y: TensorSpec, x_num_col_dims: int, y_num_col_dims: int)
             f"op 'opsdk::mul': expected as many columns in x as rows in y, got {shape_text(x.shape)} flattened after "
             f"axis {x_num_col_dims} and {shape_text(y.shape)} after axis {y_num_col_dims}"
         )
-    dtype = common_dtype([x.dtype, y.dtype], mul.opdef.schema)
-    return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), dtype)
+    return TensorSpec((*x.shape[:x_num_col_dims], *y.shape[y_num_col_dims:]), promote_types(x.dtype, y.dtype))
 
 
 @mul.backward(complex=True)

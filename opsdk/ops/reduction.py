@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core import sums
-from opsdk.core.dtype import as_native, computed_in
+from opsdk.core.dtype import as_floating, as_native, computed_in
 from opsdk.core.errors import ArityError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.written import entry, written
@@ -49,10 +49,6 @@ def _sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.sum(np.zeros(1, dtype)).dtype if dtype.kind in "biu" else dtype
 
 
-def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype("float64") if dtype.kind in "biu" else dtype
-
-
 @op(
     "opsdk::reduce_sum(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
     infer=_reduced("reduce_sum", _sum_dtype),
@@ -80,11 +76,11 @@ def reduce_sum_grad_grad(ddx: Any, axis: Any, keepdim: bool) -> Any:
 
 @op(
     "opsdk::reduce_mean(Tensor x, *, int[]? axis=None, bool keepdim=False) -> Tensor out",
-    infer=_reduced("reduce_mean", _mean_dtype),
+    infer=_reduced("reduce_mean", as_floating),
 )
 def reduce_mean(x: np.ndarray, *, axis: tuple[int, ...] | None = None, keepdim: bool = False) -> np.ndarray:
-    """Mean over axes, over all of them unless given; of integers it is float64, of nothing nan, without a warning."""
-    return sums.mean(x, _axes(axis, x, "reduce_mean"), keepdim, _mean_dtype(x.dtype))
+    """Mean over axes, over all of them unless given; of integers it is float32, of nothing nan, without a warning."""
+    return sums.mean(x, _axes(axis, x, "reduce_mean"), keepdim, as_floating(x.dtype))
 
 
 @reduce_mean.backward(complex=True)

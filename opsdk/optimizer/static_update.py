@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.tensor import Tensor
+from opsdk.core.dtype import promote_types
 from opsdk.core.errors import ProgramError, StateDictError
 from opsdk.core.names import unique_name
 from opsdk.ops.elementwise import scale
@@ -59,7 +60,7 @@ class StaticUpdate:
         start = startup or default_startup_program()
         with program.lock, program_guard(program, start):
             first = len(block.ops)
-            dtype = np.result_type(*(rate_dtype(param.dtype) for param, _ in pairs))
+            dtype = promote_types(*(rate_dtype(param.dtype) for param, _ in pairs))
             name = unique_name("learning_rate")
             rate = create_global_var([1], self._optimizer.get_lr(), dtype, persistable=True, name=name)
             self._rates.append((rate, start))

@@ -200,3 +200,14 @@ def test_a_method_in_place_tells_the_graph():
     assert factor.grad.tolist() == [2.0, 0.0, 0.25]
     with pytest.raises(InPlaceError, match="masked_fill_: expected a tensor without stop_gradient=False"):
         leaf.masked_fill_(leaf > 0, 0.0)
+
+
+def test_what_a_wider_float_gives_is_rounded_to_the_tensors_dtype_and_differentiated():
+    x = opsdk.to_tensor(np.array([1.0, 2.0], np.float32), stop_gradient=False)
+    shift = opsdk.to_tensor(np.array([0.1, 3.0]), stop_gradient=False)
+    y = x * 2.0
+    y.add_(shift)
+    assert (y.dtype, y.tolist()) == (np.float32, [np.float32(2.1), 7.0])
+    y.sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (np.float32, [2.0, 2.0])
+    assert (shift.grad.dtype, shift.grad.tolist()) == (np.float64, [1.0, 1.0])

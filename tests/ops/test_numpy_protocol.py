@@ -260,7 +260,10 @@ def test_no_axes_under_numpys_name_are_none_of_them(name, dtype):
     function = getattr(np, name)
     for axis in ((), []) if name != "sum" else ((),):
         made = function(opsdk.to_tensor(x), axis=axis)
-        np.testing.assert_array_equal(made.numpy(), function(x, axis=()), strict=True)
+        expected = function(x, axis=())
+        if name == "mean":
+            expected = expected.astype(np.float32)  # of whole numbers, of which NumPy makes float64
+        np.testing.assert_array_equal(made.numpy(), expected, strict=True)
     assert opsdk.sum(x, axis=[]) == x.sum()  # under ours, as Paddle has it, all of them
 
 

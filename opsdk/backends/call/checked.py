@@ -15,6 +15,7 @@ from numpy import ndarray
 from opsdk.backends.call.language import Launch
 from opsdk.backends.call.normalise import shares
 from opsdk.backends.memory.arena import Lease
+from opsdk.core.dtype import computed_in
 from opsdk.core.errors import MutationError
 from opsdk.core.fast import FAST
 from opsdk.core.nested import each, flat
@@ -136,6 +137,24 @@ class Sampling:
     def __init__(self) -> None:
         self.numbers = count(2)
         self.is_due = False
+
+
+# Any: entries of a call; what a launch gets and returns.
+def widened(opdef: OpDef, launch: Launch, inputs: Sequence[Any]) -> Launch:
+    """Returns the launch of a Python kernel of values that are promoted, on dtypes that NumPy computes with together.
+
+    It has no common dtype of float16 and bfloat16, nor of bfloat16 and most integers: there these are float32.
+    """
+    if opdef.schema.mutated_inputs or not getattr(opdef.infer, "promotes", False):
+        return launch
+    with suppress(TypeError):
+        np.result_type(np.bool_, *[item.dtype for item in flat(inputs)])
+        return launch
+
+    def wide(item: Any) -> Any:
+        return item.astype(computed_in(item.dtype), copy=False)
+
+    return lambda *values, **attrs: launch(*[each(value, wide) for value in values], **attrs)
 
 
 def sampled(opdef: OpDef, launch: Launch, sampling: Sampling) -> Launch:

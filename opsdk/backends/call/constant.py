@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.memory.device import HOST, Memory, is_device_array
-from opsdk.core.dtype import KINDS, as_dtype, as_native, computed_in, is_differentiable, word_of
+from opsdk.core.dtype import (
+    DEFAULT,
+    KINDS,
+    as_dtype,
+    as_native,
+    complex64,
+    computed_in,
+    is_differentiable,
+    promote_types,
+    word_of,
+)
 from opsdk.core.errors import DTypeError, InPlaceError, MixedRuntimeError
 from opsdk.core.fit import as_numbers, check_unmasked, fitted, misfit, shown
 from opsdk.core.nested import flat
@@ -18,7 +28,6 @@ from opsdk.define.frontend import owner_of
 from opsdk.define.opdef import OpDef
 from opsdk.define.schema.schema import InputDecl
 
-DEFAULT = np.dtype("float32")
 _INT64 = np.iinfo(np.int64)
 _MOST = 2**1000  # an int up to which float64 surely holds it
 _PLAIN = 256  # whole numbers up to here are numbers of every floating dtype
@@ -40,8 +49,8 @@ def as_constant(
     Args:
         value: an array, a NumPy scalar, a Python number or nested lists of numbers.
         beside: dtype of the tensor that it stands beside. Python numbers with a fraction, alone or in lists, have no
-            dtype of their own and take this one, unless they would lose the fraction: then they are float32, or
-            float64 where that beside it gives float64. NumPy's scalars and arrays in a list keep theirs.
+            dtype of their own and take this one, unless they would lose the fraction: then they are float32.
+            NumPy's scalars and arrays in a list keep theirs.
         subject: who asks, for the message.
         runtime: whose values the call is of, likewise.
         compared: whether the op compares, so that a number need not fit into `beside`.
@@ -93,9 +102,7 @@ def _is_held(value: int, dtype: np.dtype[Any]) -> bool:
     return made == value
 
 
-def _held(
-    numbers: np.ndarray, dtype: np.dtype[Any], beside: np.dtype[np.generic] | None, subject: str
-) -> np.ndarray:
+def _held(numbers: np.ndarray, dtype: np.dtype[Any], beside: np.dtype[np.generic] | None, subject: str) -> np.ndarray:
     """Returns floats in another floating dtype that reaches them; beside a tensor none may round to 0 either.
 
     Raises:
@@ -211,10 +218,7 @@ def dtype_beside(dtypes: Iterable[np.dtype[np.generic]]) -> np.dtype[np.generic]
         return found[0] if found else None
     heights = [(is_differentiable(dtype), dtype.kind != "b") for dtype in found]
     found = [dtype for dtype, height in zip(found, heights, strict=True) if height == max(heights)]
-    try:
-        return np.result_type(*found)
-    except TypeError:  # float16 and bfloat16 have none; a call of the two is refused, or its op casts
-        return found[0]
+    return promote_types(*found)
 
 
 def dtype_for(decl: InputDecl, beside: np.dtype[np.generic] | None) -> np.dtype[np.generic] | None:
@@ -235,7 +239,6 @@ def number_dtype(value: bool | int | float | complex, beside: np.dtype[np.generi
         return np.dtype("bool") if beside is None else beside
     if isinstance(value, int):
         return np.dtype("int64") if beside is None or beside.kind == "b" else beside
-    narrow = np.dtype("complex64") if isinstance(value, complex) else DEFAULT
-    if beside is None or (beside.itemsize == 2 and is_differentiable(beside)):
-        return narrow if beside is None or isinstance(value, complex) else beside
-    return np.result_type(beside, narrow) if beside.kind != "f" or isinstance(value, complex) else beside
+    if isinstance(value, complex):
+        return promote_types(beside or complex64, complex64)
+    return DEFAULT if beside is None or beside.kind in "biu" else beside

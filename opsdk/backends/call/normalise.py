@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.memory.device import HOST, Memory, is_device_array
-from opsdk.core.dtype import is_differentiable
+from opsdk.core.dtype import is_differentiable, word_of
 from opsdk.core.errors import AliasError, ArityError, DTypeError, ReturnError, ShapeError
 from opsdk.core.fit import check_unmasked
 from opsdk.core.nested import flat
@@ -194,8 +194,23 @@ def as_array(
         raise ReturnError(
             f"{_where(opdef)}, {_called(opdef, output)}: expected {wanted}, got {_kind(value)}", at=str(opdef.origin)
         )
+    if dtype is not None and array.dtype != dtype and _is_promoted(opdef, array.dtype, dtype, inputs):
+        with np.errstate(over="ignore"):  # of a finite number beyond the dtype, as where it is computed in it
+            return array.astype(dtype)
     check_dtype(opdef, output, array, dtype, inputs)
     return array
+
+
+def _is_promoted(opdef: OpDef, got: np.dtype[Any], wanted: np.dtype[Any], inputs: Sequence[Any]) -> bool:
+    """Whether a kernel computed in a wider dtype because NumPy gives whole numbers one that holds all of them.
+
+    So it does beside floats, and where a quotient is taken of them; no input is as wide then.
+    """
+    given = {item.dtype for value in inputs for item in flat(value)}
+    word = word_of(wanted)
+    is_wider = word == word_of(got) and word in ("float", "complex") and got.itemsize > wanted.itemsize
+    has_whole = any(dtype.kind in "biu" for dtype in given)
+    return is_wider and has_whole and got not in given and getattr(opdef.infer, "promotes", False)
 
 
 # Any: an array of whichever module holds the memory; of inputs an array, a list of arrays or None.

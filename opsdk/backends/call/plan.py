@@ -17,7 +17,7 @@ from numpy import ndarray
 from opsdk.backends.call import normalise
 from opsdk.backends.call.assumed import check_assumed
 from opsdk.backends.call.buffers import Hold, fills_buffers, held_to_shapes, infer, without_unneeded
-from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled
+from opsdk.backends.call.checked import Sampling, checked_first, compared, guarded, sampled, widened
 from opsdk.backends.call.first_call import check_filled, fillable, undone
 from opsdk.backends.call.language import Language, Launch, compiled, is_usable, language_of
 from opsdk.backends.call.overlap import apart
@@ -100,6 +100,8 @@ class CallPlan:
         alone: Launch = checked_first(
             opdef, kernel, launch if language.reads_python else without_unneeded(opdef, launch, inputs)
         )
+        if language.reads_python and not kernel.form:  # expressions promote by themselves
+            alone = widened(opdef, alone, inputs)
         self._hold = Hold(opdef)
         if self._asks_first(language):
             alone = self._hold.first(alone)

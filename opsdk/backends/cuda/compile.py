@@ -27,7 +27,7 @@ from opsdk.backends.cuda.math import compiled_text, compute_dtype, device_functi
 from opsdk.backends.cuda.rowwise import CudaRowCode
 from opsdk.backends.cuda.runtime import SIMULATOR, is_simulated, numba_cuda
 from opsdk.backends.memory.device import HOST
-from opsdk.core.dtype import DTypeLike, as_dtype
+from opsdk.core.dtype import DTypeLike, as_dtype, promote_types
 from opsdk.core.errors import ArityError, CompileError, DTypeError, KernelNotFoundError, MissingDependencyError
 from opsdk.core.lazy import optional
 from opsdk.core.spec import TensorSpec
@@ -140,7 +140,7 @@ _Entry = tuple[str, list[tuple[str, str]], Callable[[], Callable[..., Any]]]
 
 def _expression_entry(scalar: ScalarFunction, kinds: Sequence[np.dtype[Any]], attrs: Mapping[str, Any]) -> _Entry:
     expression = scalar.expression(static_of(attrs))
-    dtype = np.result_type(*kinds)
+    dtype = promote_types(*kinds)
     check_constants(expression.wanted, compute_dtype(dtype), f"op {scalar.name!r}")
     name = _named(scalar.name, kinds)
     parameters = [

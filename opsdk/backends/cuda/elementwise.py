@@ -25,6 +25,7 @@ from opsdk.backends.cuda.launch import BoundKernel, ExpressionLaunch
 from opsdk.backends.cuda.math import compute_dtype, kernel_of
 from opsdk.backends.memory.device import Memory
 from opsdk.backends.native.runtime import collapsed
+from opsdk.core.dtype import promote_types
 from opsdk.core.errors import ShapeError
 from opsdk.define.kernel.kernel import Kernel
 from opsdk.define.kernel.launch import Geometry
@@ -48,7 +49,7 @@ class CudaElementwise(ExpressionLaunch):
 
         Kernels see views of one shape of as few dimensions as will do, with steps of zero where they are broadcast.
         """
-        dtype = np.result_type(*[array.dtype for array in arrays])
+        dtype = promote_types(*[array.dtype for array in arrays])
         computed = compute_dtype(dtype)
         static = static_of(attrs)
         expression = self.function.expression(static)

@@ -16,6 +16,7 @@ from opsdk.backends.native.code import Code, Kernels, compute_dtype, spread
 from opsdk.backends.native.elementwise_source import TILE, is_tiled, kernel_source
 from opsdk.backends.native.runtime import entry_at, ffi, geometry_of, piece_of, run_shared, strided_address
 from opsdk.core.bounded import Bounded
+from opsdk.core.dtype import promote_types
 from opsdk.core.errors import OpsdkError, ShapeError
 from opsdk.core.fast import FAST
 from opsdk.core.spec import TensorSpec, shape_text
@@ -44,7 +45,7 @@ class Elementwise(Kernels):
         self._may_be_static = not numbers.issuperset(function.attrs)
 
     def _made(self, expression: Expression, static: Static, dtypes: Sequence[np.dtype[Any]]) -> Code:
-        dtype, name = np.result_type(*dtypes), self.function.name
+        dtype, name = promote_types(*dtypes), self.function.name
         check_constants(expression.wanted, compute_dtype(dtype), f"op {name!r}")
         results = [dtype.name] * len(expression.wanted)
         source = kernel_source(expression, [each.name for each in dtypes], results, self._whole)

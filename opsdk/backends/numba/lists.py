@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import promote_types
 from opsdk.core.errors import DTypeError, ShapeError
 from opsdk.core.origin import Origin
 from opsdk.define.opdef import OpDef
@@ -75,7 +76,7 @@ class Lists:
         if len(dtypes) == 1:
             return dtypes.pop()
         if position not in self._changed and {dtype.kind for dtype in dtypes} in ({"f"}, {"c"}):
-            return np.result_type(*dtypes)
+            return promote_types(*dtypes)
         raise DTypeError(
             f"{self._opdef.subject}, numba kernel: expected the tensors of list {self._name(position)!r} to have one "
             "dtype"

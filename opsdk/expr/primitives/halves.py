@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import computed_in, float32
+from opsdk.core.dtype import computed_in, float32, promote_types
 
 
 # Any, in both signatures: an array module, its arrays and numbers.
 def rounded_once(function: Callable[..., Any], xp: Any, *values: Any) -> Any:
-    """Returns what a function gives; of float16 and bfloat16 in float32, rounded to the dtype that NumPy makes of all.
+    """Returns what a function gives; of float16 and bfloat16 in float32, rounded to the dtype that all promote to.
 
     What is no float32 stays as it is: beside wider operands, and conditions.
     """
@@ -20,7 +20,7 @@ def rounded_once(function: Callable[..., Any], xp: Any, *values: Any) -> Any:
     if not any(map(_is_half, dtypes)):
         return function(xp, *values)
     wide = [value.astype("float32") if _is_half(getattr(value, "dtype", None)) else value for value in values]
-    made, joint = function(xp, *wide), np.result_type(*dtypes)
+    made, joint = function(xp, *wide), promote_types(*dtypes)
     return made.astype(joint) if made.dtype == float32 and _is_half(joint) else made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.bounded import Bounded
-from opsdk.core.dtype import computed_in
+from opsdk.core.dtype import as_floating, computed_in, promote_types
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.core.sums import total
 from opsdk.define.opdef import Source
@@ -103,8 +103,8 @@ class RowFunction(ScalarFunction):
 
     def dtype(self, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         """Returns the dtype of the results, which numbers per row have no part in."""
-        promoted = np.result_type(*[d for d, role in zip(dtypes, self.roles, strict=True) if role in (FULL, COLUMN)])
-        return np.dtype("float64") if promoted.kind in "biu" else promoted
+        floating = [d for d, role in zip(dtypes, self.roles, strict=True) if role in (FULL, COLUMN)]
+        return as_floating(promote_types(*floating))
 
     def most_positions(self, static: Static, dtypes: Sequence[np.dtype[Any]]) -> int | None:
         """Returns the length up to which rows keep their positions what they are; None where no length rounds them."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from opsdk.core.dtype import as_floating, promote_types
 from opsdk.core.errors import ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.define.infer import Attrs, Inferred, Specs, normalize_axes
@@ -55,9 +54,7 @@ class RowInfer:
                     f"{shape_text(spec.shape)}"
                 )
         floating = [spec.dtype for spec, role in zip(given, self.roles, strict=True) if role in (FULL, COLUMN)]
-        dtype = np.result_type(*floating)
-        if dtype.kind in "biu":
-            dtype = np.dtype("float64")
+        dtype = as_floating(promote_types(*floating))
         return tuple(TensorSpec(shapes[role], dtype) for role in self.results)
 
 

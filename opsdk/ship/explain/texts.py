@@ -61,7 +61,7 @@ TEXTS = {
         """,
     "OP202": """
         A kernel returned another dtype than the infer rule says, or a value's dtype is not supported. NumPy promotes:
-        float32 times a float64 array is float64.
+        float32 times a float64 array is float64. The rule opsdk.infer.broadcast says opsdk.promote_types of the inputs.
 
           wrong   return x * np.array(0.5)
           right   return x * x.dtype.type(0.5)   or declare the dtype with an infer rule

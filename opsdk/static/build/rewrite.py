@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from opsdk.backends.call.application import missing_gradient, opaque_gradient
+from opsdk.core.dtype import complex64, promote_types
 from opsdk.core.errors import ArityError, OpsdkError, ProgramError, ReturnError
 from opsdk.core.spec import HeldSpec, TensorSpec
 from opsdk.define.gradient import GradientInfer
@@ -187,7 +186,7 @@ def _again(block: Block, operator: Operator, values: list[Any]) -> list[Any]:
 
     def wide(name: str) -> Variable:
         held = block.vars[name]
-        dtype = np.result_type(held.dtype, np.complex64) if is_complex else held.dtype
+        dtype = promote_types(held.dtype, complex64) if is_complex else held.dtype
         slot = next(slot for slot, names in operator.outputs.items() if name in names)
         spec = computed.get(slot) or TensorSpec(cotangent.spec.shape if reduces else held.spec.shape, dtype)
         return block.create_var(block.free_name(f"{name}@WIDE"), spec.shape, spec.dtype)

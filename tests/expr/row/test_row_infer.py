@@ -40,12 +40,13 @@ def test_open_sizes_are_carried_through_and_fit_what_is_known():
     [
         (("float32", "float32", "float64"), "float32"),  # one number a row says nothing of the dtype
         (("float32", "float64", "float32"), "float64"),
-        (("int32", "int64", "float32"), "float64"),
+        (("int32", "int64", "float64"), "float32"),
         (("bool", "float32", "float64"), "float32"),
-        (("bool", "bool", "float32"), "float64"),
+        (("bool", "bool", "float64"), "float32"),
+        (("int64", "float32", "float64"), "float32"),
     ],
 )
-def test_the_dtype_is_that_of_what_has_a_number_per_position_whole_numbers_give_float64(dtypes, wanted):
+def test_the_dtype_is_that_of_what_has_a_number_per_position_whole_numbers_give_float32(dtypes, wanted):
     assert {spec.dtype for spec in inferred([(2, 4), (4,), (2, 1)], dtypes)} == {np.dtype(wanted)}
 
 
