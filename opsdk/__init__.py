@@ -32,6 +32,32 @@ from opsdk.autograd.creation import (
     zeros_like,
 )
 from opsdk.autograd.derivatives import grad
+from opsdk.autograd.drawing import (
+    bernoulli,
+    log_normal,
+    multinomial,
+    poisson,
+    rand_like,
+    randint_like,
+    randn_like,
+    standard_normal,
+)
+from opsdk.autograd.making import (
+    as_tensor,
+    asarray,
+    clone,
+    from_numpy,
+    is_complex,
+    is_floating_point,
+    is_integer,
+    is_tensor,
+    logspace,
+    manual_seed,
+    set_printoptions,
+    tensor,
+    tril_indices,
+    triu_indices,
+)
 from opsdk.autograd.tape import TAPE as _TAPE  # noqa: F401 - registers the runtimes of tensors
 from opsdk.autograd.tensor import Tensor
 from opsdk.backends import languages as _languages  # noqa: F401 - registers those that come with opsdk
@@ -69,7 +95,8 @@ from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.expr.primitives.own import primitive
 from opsdk.ops import functions as _functions
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
-from opsdk.ops import update as _update  # noqa: F401 - registers its ops
+from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
+from opsdk.ops.composites import linalg
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
 
 if TYPE_CHECKING:
@@ -132,6 +159,28 @@ __all__ = [
     "uniform",
     "zeros",
     "zeros_like",
+    "as_tensor",
+    "asarray",
+    "clone",
+    "from_numpy",
+    "is_complex",
+    "is_floating_point",
+    "is_integer",
+    "is_tensor",
+    "logspace",
+    "manual_seed",
+    "set_printoptions",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "bernoulli",
+    "log_normal",
+    "multinomial",
+    "poisson",
+    "rand_like",
+    "randint_like",
+    "randn_like",
+    "standard_normal",
     "seed",
     "get_rng_state",
     "set_rng_state",
@@ -159,6 +208,7 @@ __all__ = [
     "native",
     "vmath",
     "autograd",
+    "linalg",
     "static",
     "nn",
     "optimizer",

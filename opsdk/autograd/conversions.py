@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from opsdk.backends.call.normalise import shares
 from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
-from opsdk.core.errors import GraphError, PlaceError
+from opsdk.core.errors import GraphError, PlaceError, ShapeError
 from opsdk.core.fit import as_bool
 from opsdk.core.lazy import slow
 from opsdk.core.modes import is_grad_enabled
@@ -17,6 +18,9 @@ from opsdk.ops import functions
 
 if TYPE_CHECKING:
     from opsdk.autograd.tensor import Tensor
+
+
+_CREATION = "opsdk.autograd.creation"
 
 
 def as_place(value: object) -> Place | None:
@@ -51,6 +55,11 @@ class Conversions:
     long = _in_dtype("int64")
     int = _in_dtype("int32")
     bool = _in_dtype("bool")
+    short = _in_dtype("int16")
+    char = _in_dtype("int8")
+    byte = _in_dtype("uint8")
+    cfloat = _in_dtype("complex64")
+    cdouble = _in_dtype("complex128")
 
     def type_as(self: Any, other: Tensor) -> Tensor:
         """Returns the tensor in the dtype of another. Differentiable between floats."""
@@ -86,9 +95,7 @@ class Conversions:
                 "to: expected a tensor outside of the graph, got one that needs a gradient, which would end at "
                 f"{place}; move what it is computed from, or pass x.detach()"
             )
-        return slow("opsdk.autograd.creation").to_tensor(
-            made.detach(), place=place, stop_gradient=self.stop_gradient
-        )
+        return slow(_CREATION).to_tensor(made.detach(), place=place, stop_gradient=self.stop_gradient)
 
     def cpu(self: Any) -> Tensor:
         """Returns the tensor in host memory."""
@@ -105,6 +112,103 @@ class Conversions:
     def numel(self: Any) -> builtins.int:
         """Returns the number of elements."""
         return self.size
+
+    nelement = numel
+
+    @property
+    def device(self: Any) -> Place:
+        """The place, in PyTorch's word."""
+        place: Place = self.place
+        return place
+
+    @property
+    def is_cpu(self: Any) -> builtins.bool:
+        """Whether the values are in host memory."""
+        return builtins.bool(self.place.kind == "cpu")
+
+    @property
+    def is_cuda(self: Any) -> builtins.bool:
+        """Whether the values are in the memory of a CUDA device."""
+        return not self.is_cpu
+
+    @property
+    def itemsize(self: Any) -> builtins.int:
+        """Bytes of one element."""
+        return builtins.int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self: Any) -> builtins.int:
+        """Bytes of all elements."""
+        return builtins.int(self.size * self.dtype.itemsize)
+
+    @property
+    def grad_fn(self: Any) -> Any:  # any: a node of the graph
+        """The recorded call that made this tensor; None of a leaf."""
+        return None if self._edge is None else self._edge[0]
+
+    def view(self: Any, *sizes: Any) -> Tensor:
+        """Returns the same memory in another shape, -1 once for a size that follows. Differentiable.
+
+        Raises:
+            ShapeError: the elements do not lie so that they need no copy; `reshape` makes one.
+        """
+        made = self.reshape(*sizes)
+        if self.size and not shares(made._array, self._array):
+            raise ShapeError(
+                f"view: expected elements that lie in order for shape {tuple(made.shape)}, got strides "
+                f"{self.stride()} of shape {tuple(self.shape)}; use reshape, which copies"
+            )
+        viewed: Tensor = made
+        return viewed
+
+    def stride(self: Any, dim: builtins.int | None = None) -> Any:  # any: a number or several
+        """Returns the steps between neighbours along each axis, or one, in elements."""
+        steps = tuple(step // self.dtype.itemsize for step in self._array.strides)
+        return steps if dim is None else steps[dim]
+
+    def type(self: Any, dtype: DTypeLike | None = None) -> Any:  # any: a tensor, or a name
+        """Returns the tensor in another dtype; without one, the name of its own."""
+        return self.dtype.name if dtype is None else self._in(dtype)
+
+    def is_complex(self: Any) -> builtins.bool:
+        """Returns whether the elements are complex numbers."""
+        return builtins.bool(self.dtype.kind == "c")
+
+    def is_integer(self: Any) -> builtins.bool:
+        """Returns whether the elements are whole numbers."""
+        return self.dtype.kind in "iu"
+
+    def is_signed(self: Any) -> builtins.bool:
+        """Returns whether the dtype has numbers below 0."""
+        return self.dtype.kind not in "bu"
+
+    def is_nonzero(self: Any) -> builtins.bool:
+        """Returns whether the one element is other than 0."""
+        return builtins.bool(self.item())
+
+    def is_same_size(self: Any, other: Tensor) -> builtins.bool:
+        """Returns whether another tensor has this shape."""
+        return tuple(self.shape) == tuple(other.shape)
+
+    def new_tensor(self: Any, data: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: data
+        """Returns a tensor of data, of this dtype unless given, at this place."""
+        made: Tensor = slow(_CREATION).to_tensor(data, self.dtype if dtype is None else dtype, self.place)
+        return made
+
+    def new_full(self: Any, size: Any, fill_value: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: numbers
+        """Returns a tensor of one value, of this dtype unless given, at this place."""
+        made: Tensor = slow(_CREATION).full(size, fill_value, self.dtype if dtype is None else dtype).to(self.place)
+        return made
+
+    def new_zeros(self: Any, *size: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
+        """Returns zeros, of this dtype unless given, at this place: `new_zeros(2, 3)` and `new_zeros([2, 3])`."""
+        return self.new_full(size[0] if len(size) == 1 else size, 0, dtype)
+
+    new_empty = new_zeros
+
+    def new_ones(self: Any, *size: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
+        """Returns ones, of this dtype unless given, at this place: `new_ones(2, 3)` and `new_ones([2, 3])`."""
+        return self.new_full(size[0] if len(size) == 1 else size, 1, dtype)
 
     def dim(self: Any) -> builtins.int:
         """Returns the number of dimensions."""

@@ -358,7 +358,7 @@ def _sizes(shape: Sequence[int] | int, subject: str) -> list[int]:
     Raises:
         ShapeError: one is no whole number ≥ 0, or together they are more than an array has.
     """
-    entries = shape.tolist() if isinstance(shape, (Tensor, np.ndarray)) else shape
+    entries: Any = shape.tolist() if isinstance(shape, (Tensor, np.ndarray)) else shape
     listed = [entries] if isinstance(entries, (int, np.integer)) else entries
     if not isinstance(listed, (list, tuple)):
         raise ShapeError(f"{subject}: shape expected sizes, got {shape!r}")

@@ -14,10 +14,12 @@ from opsdk.core.errors import DTypeError, InPlaceError, ShapeError
 from opsdk.core.fit import as_numbers, fitted, one_number
 from opsdk.core.modes import is_grad_enabled
 from opsdk.ops import functions
+from opsdk.ops.composites import aliases
 from opsdk.ops.elements.index_put import index_put_
 from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.elements.windows import copy_
 from opsdk.ops.elementwise import scale
+from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import values_of
 
 Self = TypeVar("Self", bound="InPlaceMethods")
@@ -173,19 +175,48 @@ class InPlaceMethods(TensorState):
         """Sets every element to zero, in place; returns the tensor."""
         return self.fill_(0)
 
-    add_ = _in_place(lambda x, y: x + y, "add_", "x + y")
-    subtract_ = sub_ = _in_place(lambda x, y: x - y, "subtract_", "x - y")
-    multiply_ = mul_ = _in_place(lambda x, y: x * y, "multiply_", "x * y")
-    divide_ = div_ = _in_place(lambda x, y: x / y, "divide_", "x / y")
-    pow_ = _in_place(lambda x, y: x**y, "pow_", "x ** y")
-    neg_ = _in_place(lambda x: -x, "neg_", "-x")
+    def detach_(self: Self) -> Self:
+        """Takes the tensor out of the graph, and returns it.
+
+        Raises:
+            InPlaceError: it shares its memory with tensors that would change with it.
+        """
+        check_unviewed(self, "detach_")
+        self._edge, self._stop = None, True
+        return self
+
     scale_ = _in_place(scale, "scale_", "scale(x, ...)")
-    clip_ = clamp_ = _in_place(functions.clip, "clip_", "clip(x, ...)")
 
 
-_UNARY = "abs cos erf exp log reciprocal relu rsqrt sigmoid sin sqrt square tanh"
-for _name in _UNARY.split():
-    setattr(InPlaceMethods, f"{_name}_", _in_place(getattr(functions, _name), f"{_name}_", f"{_name}(x)"))
+# Functions of which each is one in place too; what tells true from false is written as 1 and 0.
+_CHANGES = """
+    abs acos acosh add addcdiv addcmul addmm addmv addr asin asinh atan atan2 atanh baddbmm bitwise_and
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp_max clamp_min clip copysign cos
+    cosh cumprod cumsum deg2rad digamma div erf erfc erfinv exp exp2 expm1 float_power floor floor_divide fmod
+    frac gcd heaviside hypot index_add index_copy index_fill index_put lcm ldexp lerp lgamma log log10 log1p log2 logit
+    masked_fill masked_scatter maximum minimum multiply nan_to_num neg pow put_along_axis rad2deg reciprocal relu
+    remainder renorm round rsqrt scatter scatter_add sgn sigmoid sign sin sinc sinh softmax sqrt square stanh subtract
+    tan tanh tril triu trunc xlogy
+"""
+_TESTS = """
+    equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not
+"""
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(x: Any, *args: Any) -> Any:
+        return functions.cast(function(x, *args), x._array.dtype)
+
+    return compute
+
+
+for _name in (*_CHANGES.split(), *_TESTS.split()):
+    _function = getattr(ValueMethods, _name)
+    _made = _truth(_function) if _name in _TESTS.split() else _function
+    setattr(InPlaceMethods, f"{_name}_", _in_place(_made, f"{_name}_", f"{_name}(x, ...)"))
+for _alias, _name in {**aliases.ALIASES, "divide": "div"}.items():
+    if hasattr(InPlaceMethods, f"{_name}_") and not hasattr(InPlaceMethods, f"{_alias}_"):
+        setattr(InPlaceMethods, f"{_alias}_", getattr(InPlaceMethods, f"{_name}_"))
 
 
 def _keep_old(node: Any, array: Any) -> None:

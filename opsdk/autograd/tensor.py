@@ -26,6 +26,8 @@ from opsdk.core.spec import SizeList
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving
 
+PRINTING: dict[str, Any] = {"precision": 8}  # any: numbers that NumPy's printing takes
+
 
 class Tensor(InPlaceMethods, Conversions, ValueMethods):
     """An n-dimensional array that the tape can follow.
@@ -187,7 +189,7 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
 
     def __repr__(self) -> str:
         prefix = " " * 7
-        values = np.array2string(self._array, prefix=prefix, separator=", ", precision=8)
+        values = np.array2string(self._array, prefix=prefix, separator=", ", **PRINTING)
         return (
             f"Tensor(shape={list(self._array.shape)}, dtype={self._array.dtype}, place={self.place}, "
             f"stop_gradient={self.stop_gradient},\n{prefix}{values})"

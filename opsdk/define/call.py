@@ -16,6 +16,7 @@ from opsdk.core.nested import each, flat, named
 from opsdk.core.origin import origin_of
 from opsdk.core.random import Generator
 from opsdk.core.spec import TensorSpec, shape_text
+from opsdk.core.spellings import renamed
 from opsdk.core.suggest import alternatives
 from opsdk.define.frontend import owner_of
 from opsdk.define.identity.callables import callable_text, captured
@@ -73,6 +74,8 @@ def bind(opdef: OpDef, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[
             raise ArityError(f"{opdef.subject}: expected {name!r} once, got it by position and by name")
         values[name] = value
     known = (*schema.input_names, *schema.attr_names, *_asks(opdef))
+    if opdef.is_builtin:
+        values = renamed(values, known)
     for name in values:
         if name not in known:
             raise ArityError(f"{opdef.subject}: nothing is called {name!r}; there are {alternatives(name, known)}")

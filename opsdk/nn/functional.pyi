@@ -125,6 +125,8 @@ softsign: Op
 tanhshrink: Op
 log_sigmoid: Op
 logsigmoid: Op
+multilabel_margin_loss = multi_label_margin_loss
+multilabel_soft_margin_loss = multi_label_soft_margin_loss
 swish: Op
 
 def gelu(x: Any, approximate: str = 'none') -> Any:
@@ -179,6 +181,3 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Returns:
         Values of shape (..., out). Differentiable in all three.
     """
-
-multilabel_margin_loss = multi_label_margin_loss
-multilabel_soft_margin_loss = multi_label_soft_margin_loss

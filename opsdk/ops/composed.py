@@ -142,9 +142,7 @@ def diag(x: Any, offset: int = 0, padding_value: float = 0.0) -> Any:
 
 
 def _triangle(x: Any, diagonal: int, subject: str, upper: bool) -> Any:
-    x = moving.as_value(x)
-    if len(x.shape) < 2:
-        raise ShapeError(f"{subject}: x expected at least 2 axes, got shape {shape_text(tuple(x.shape))}")
+    x = moving.with_axes(x, 2, subject)
     mask = np.tri(moving.known_size(x, -2, subject), moving.known_size(x, -1, subject), diagonal - upper, dtype=bool)
     return joining.where(~mask if upper else mask, x, fill_any_like(x))
 

@@ -212,6 +212,49 @@ def remainder_grad(x: Any, y: Any, dout: Any) -> Any:
     return dout, elementwise_mul(scale(dout, scale=-1.0), floor_divide(x, y))
 
 
+# No expression: whole numbers have remainders of their own.
+@op("opsdk::fmod(Tensor x, Tensor y) -> Tensor out", infer=broadcast)
+def fmod(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What is left of x after as many whole y as fit towards 0, with the sign of x, as in C and PyTorch.
+
+    Floats over 0 give nan, without a warning.
+    """
+    _check_divisors(x, y, "fmod")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray(np.fmod(x, y), like=x)
+
+
+# Any: arrays, tensors or Program variables, whichever runtime calls.
+@fmod.backward(composite=True)
+def fmod_grad(x: Any, y: Any, dout: Any) -> Any:
+    """The cotangent, and minus as many of it as y was taken from x."""
+    return dout, elementwise_mul(dout, elementwise_div(elementwise_sub(fmod(x, y), x), y))
+
+
+@elementwise("opsdk::hypot(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
+def hypot(x: Any, y: Any) -> Any:
+    """√(x² + y²), without overflow. Gradient 0 at the tip, the origin."""
+    is_tip = (x == 0) & (y == 0)
+    return vmath.where(is_tip, 0.0, vmath.hypot(vmath.where(is_tip, 1.0, x), y))
+
+
+@elementwise("opsdk::logaddexp(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), without overflow."""
+    return vmath.logaddexp(x, y)
+
+
+@elementwise(
+    "opsdk::copysign(Tensor x, Tensor y) -> Tensor out",
+    infer=broadcast.with_floating(),
+    nondifferentiable=("y",),
+    lazy=True,
+)
+def copysign(x: Any, y: Any) -> Any:
+    """|x| with the sign of y, of -0 too; the derivative is ±1, 0 at x = 0, and none in y."""
+    return vmath.copysign(x, y)
+
+
 @elementwise("opsdk::atan2(Tensor x, Tensor y) -> Tensor out", infer=broadcast.with_floating(), lazy=True)
 def atan2(x: Any, y: Any) -> Any:
     """The angle of the point (y, x), in [-π, π]; of (0, 0) 0."""
@@ -220,6 +263,7 @@ def atan2(x: Any, y: Any) -> Any:
 
 @floor_divide.samples
 @remainder.samples
+@fmod.samples
 def _divisions(rng: np.random.Generator) -> Iterator[Sample]:
     away = rng.uniform(0.5, 2.0, (3, 5)) * rng.choice((-1.0, 1.0), (3, 5))
     yield Sample(rng.normal(size=(3, 5)) * 3, away, reason="divisors of both signs, away from 0")

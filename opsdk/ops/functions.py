@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from opsdk.core.dtype import DTypeLike, as_dtype, computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.core.fit import shown
 from opsdk.core.spec import OpenSize
+from opsdk.core.spellings import spelled
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
 from opsdk.define.op import Op
@@ -33,13 +35,19 @@ from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.composed import *  # noqa: F403 - those that are made of several ops
+from opsdk.ops.composites import aliases, arranging, formulas, places, products, statistics, torchs
+from opsdk.ops.composites.arranging import *  # noqa: F403
+from opsdk.ops.composites.formulas import *  # noqa: F403
+from opsdk.ops.composites.places import *  # noqa: F403
+from opsdk.ops.composites.products import *  # noqa: F403
+from opsdk.ops.composites.statistics import *  # noqa: F403
 from opsdk.ops.einsum import einsum
 from opsdk.ops.elementary import *  # noqa: F403 - of one value each
 from opsdk.ops.elements import indexing
-from opsdk.ops.elementwise import atan2, floor_divide, remainder
-from opsdk.ops.joining import where
+from opsdk.ops.elementwise import atan2, copysign, floor_divide, fmod, hypot, logaddexp, remainder
+from opsdk.ops.integers import *  # noqa: F403 - of whole numbers
 from opsdk.ops.lines import along_axis, by_position, moments, sorting
-from opsdk.ops.lines.by_position import gather_nd, index_sample, index_select, scatter
+from opsdk.ops.lines.by_position import gather_nd, index_add, index_sample, index_select, scatter
 from opsdk.ops.lines.moments import norm, std, var
 from opsdk.ops.logical import *  # noqa: F403 - those that tell true from false
 from opsdk.ops.matmul import matmul
@@ -52,8 +60,8 @@ divide = elementwise.elementwise_div
 pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
-mod = remainder
 shape = positions.shape
+where = places.where  # an op of that name comes with others
 
 
 # Any: arrays, tensors or Program variables, in whatever gives them one by one.
@@ -69,14 +77,14 @@ def _as_parts(values: Any, subject: str) -> list[Any]:
     return list(values)
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def softmax(x: Any, axis: int = -1, dtype: DTypeLike | None = None) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
-    return normalization.softmax(x, axis=axis)
+    return normalization.softmax(x if dtype is None else cast(x, dtype), axis=axis)
 
 
-def log_softmax(x: Any, axis: int = -1) -> Any:
+def log_softmax(x: Any, axis: int = -1, dtype: DTypeLike | None = None) -> Any:
     """Returns the logarithm of softmax. Differentiable."""
-    return normalization.log_softmax(x, axis=axis)
+    return normalization.log_softmax(x if dtype is None else cast(x, dtype), axis=axis)
 
 
 def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
@@ -92,12 +100,15 @@ def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = F
     return unsqueeze(made, axes) if keepdim else made
 
 
-def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
-    """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """Returns x held inside [min, max]: numbers, or values that broadcast. Differentiable; bounds count as inside.
 
     Raises:
         DTypeError: a bound is a whole number that the floats of x would round; one written as a float is rounded.
     """
+    if builtins.any(hasattr(bound, "shape") and not isinstance(bound, np.generic) for bound in (min, max)):
+        x = x if min is None else maximum(x, min)
+        return x if max is None else minimum(x, max)
     dtype = getattr(x, "dtype", None)
     wide = None if dtype is None or not is_differentiable(dtype) else computed_in(dtype)
     for name, bound in (("min", min), ("max", max)):
@@ -251,26 +262,6 @@ def scatter_add(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
     return along_axis.scatter_add(x, index, values, axis=axis)
 
 
-def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
-    """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them. Differentiable in both.
-
-    Args:
-        x: of any numeric dtype.
-        index: positions along the axis, with one axis.
-        values: the slices; sizes of 1 broadcast.
-        axis: of x and of the values.
-
-    Raises:
-        ShapeError: the index has another number of axes.
-    """
-    x, index = moving.as_value(x), moving.as_value(index)
-    if len(index.shape) != 1:
-        raise ShapeError(f"index_add: index expected one axis, got shape {tuple(index.shape)}; scatter_add takes more")
-    at = normalize_axes([axis], len(x.shape), "index_add")[0]
-    lines = unsqueeze(index, [i for i in range(len(x.shape)) if i != at])
-    return along_axis.scatter_add(x, lines, values, axis=at)
-
-
 def sum_to(x: Any, shape: Sequence[Any]) -> Any:
     """Returns x summed over the axes along which a shape was broadcast to it, x itself where none was. Differentiable.
 
@@ -381,10 +372,20 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
     return take_along_axis(x, index, at), index
 
 
+_HOMES = {
+    __name__,
+    einsum.__module__,
+    *(each.__name__ for each in (composed, by_position, moments, arranging, formulas, places, products, statistics)),
+}
+for _name, _value in list(vars().items()):
+    if isinstance(_value, FunctionType) and not _name.startswith("_") and _value.__module__ in _HOMES:
+        globals()[_name] = spelled(_value, torchs.FORMS.get(_name))
+globals().update({alias: globals()[name] for alias, name in aliases.ALIASES.items()})
+
+
 def _is_public(name: str, value: object) -> bool:
     """Whether something is one of these functions: an op as it is, or what stands here or in a file for itself."""
-    places = __name__, composed.__name__, einsum.__module__, by_position.__name__, moments.__name__
-    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in places)
+    return not name.startswith("_") and (isinstance(value, Op) or getattr(value, "__module__", "") in _HOMES)
 
 
 __all__ = [name for name, value in vars().items() if _is_public(name, value)]

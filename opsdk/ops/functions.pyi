@@ -39,8 +39,128 @@ from opsdk.ops.composed import trace as trace
 from opsdk.ops.composed import tril as tril
 from opsdk.ops.composed import triu as triu
 from opsdk.ops.composed import unbind as unbind
+from opsdk.ops.composites.arranging import adjoint as adjoint
+from opsdk.ops.composites.arranging import as_strided as as_strided
+from opsdk.ops.composites.arranging import atleast_1d as atleast_1d
+from opsdk.ops.composites.arranging import atleast_2d as atleast_2d
+from opsdk.ops.composites.arranging import atleast_3d as atleast_3d
+from opsdk.ops.composites.arranging import block_diag as block_diag
+from opsdk.ops.composites.arranging import broadcast_shape as broadcast_shape
+from opsdk.ops.composites.arranging import broadcast_shapes as broadcast_shapes
+from opsdk.ops.composites.arranging import broadcast_tensors as broadcast_tensors
+from opsdk.ops.composites.arranging import cartesian_prod as cartesian_prod
+from opsdk.ops.composites.arranging import column_stack as column_stack
+from opsdk.ops.composites.arranging import diag_embed as diag_embed
+from opsdk.ops.composites.arranging import diagflat as diagflat
+from opsdk.ops.composites.arranging import diagonal_scatter as diagonal_scatter
+from opsdk.ops.composites.arranging import dsplit as dsplit
+from opsdk.ops.composites.arranging import dstack as dstack
+from opsdk.ops.composites.arranging import fliplr as fliplr
+from opsdk.ops.composites.arranging import flipud as flipud
+from opsdk.ops.composites.arranging import hsplit as hsplit
+from opsdk.ops.composites.arranging import hstack as hstack
+from opsdk.ops.composites.arranging import mT as mT
+from opsdk.ops.composites.arranging import meshgrid as meshgrid
+from opsdk.ops.composites.arranging import narrow as narrow
+from opsdk.ops.composites.arranging import ravel as ravel
+from opsdk.ops.composites.arranging import rot90 as rot90
+from opsdk.ops.composites.arranging import select as select
+from opsdk.ops.composites.arranging import select_scatter as select_scatter
+from opsdk.ops.composites.arranging import slice as slice
+from opsdk.ops.composites.arranging import slice_scatter as slice_scatter
+from opsdk.ops.composites.arranging import strided_slice as strided_slice
+from opsdk.ops.composites.arranging import take as take
+from opsdk.ops.composites.arranging import tensor_split as tensor_split
+from opsdk.ops.composites.arranging import unflatten as unflatten
+from opsdk.ops.composites.arranging import unfold as unfold
+from opsdk.ops.composites.arranging import view_as as view_as
+from opsdk.ops.composites.arranging import vsplit as vsplit
+from opsdk.ops.composites.arranging import vstack as vstack
+from opsdk.ops.composites.formulas import addcdiv as addcdiv
+from opsdk.ops.composites.formulas import addcmul as addcmul
+from opsdk.ops.composites.formulas import addmm as addmm
+from opsdk.ops.composites.formulas import addmv as addmv
+from opsdk.ops.composites.formulas import addr as addr
+from opsdk.ops.composites.formulas import baddbmm as baddbmm
+from opsdk.ops.composites.formulas import clamp_max as clamp_max
+from opsdk.ops.composites.formulas import clamp_min as clamp_min
+from opsdk.ops.composites.formulas import deg2rad as deg2rad
+from opsdk.ops.composites.formulas import div as div
+from opsdk.ops.composites.formulas import float_power as float_power
+from opsdk.ops.composites.formulas import fmax as fmax
+from opsdk.ops.composites.formulas import fmin as fmin
+from opsdk.ops.composites.formulas import frac as frac
+from opsdk.ops.composites.formulas import heaviside as heaviside
+from opsdk.ops.composites.formulas import isneginf as isneginf
+from opsdk.ops.composites.formulas import isposinf as isposinf
+from opsdk.ops.composites.formulas import isreal as isreal
+from opsdk.ops.composites.formulas import ldexp as ldexp
+from opsdk.ops.composites.formulas import logaddexp2 as logaddexp2
+from opsdk.ops.composites.formulas import logit as logit
+from opsdk.ops.composites.formulas import nan_to_num as nan_to_num
+from opsdk.ops.composites.formulas import neg as neg
+from opsdk.ops.composites.formulas import positive as positive
+from opsdk.ops.composites.formulas import rad2deg as rad2deg
+from opsdk.ops.composites.formulas import sgn as sgn
+from opsdk.ops.composites.formulas import stanh as stanh
+from opsdk.ops.composites.formulas import xlogy as xlogy
+from opsdk.ops.composites.places import bincount as bincount
+from opsdk.ops.composites.places import bucketize as bucketize
+from opsdk.ops.composites.places import histc as histc
+from opsdk.ops.composites.places import histogram as histogram
+from opsdk.ops.composites.places import index_copy as index_copy
+from opsdk.ops.composites.places import index_fill as index_fill
+from opsdk.ops.composites.places import index_put as index_put
+from opsdk.ops.composites.places import isin as isin
+from opsdk.ops.composites.places import masked_scatter as masked_scatter
+from opsdk.ops.composites.places import masked_select as masked_select
+from opsdk.ops.composites.places import nonzero as nonzero
+from opsdk.ops.composites.places import searchsorted as searchsorted
+from opsdk.ops.composites.places import unique as unique
+from opsdk.ops.composites.places import unique_consecutive as unique_consecutive
+from opsdk.ops.composites.places import where as where
+from opsdk.ops.composites.products import cross as cross
+from opsdk.ops.composites.products import det as det
+from opsdk.ops.composites.products import inner as inner
+from opsdk.ops.composites.products import inverse as inverse
+from opsdk.ops.composites.products import kron as kron
+from opsdk.ops.composites.products import logdet as logdet
+from opsdk.ops.composites.products import matrix_power as matrix_power
+from opsdk.ops.composites.products import multi_dot as multi_dot
+from opsdk.ops.composites.products import slogdet as slogdet
+from opsdk.ops.composites.products import solve as solve
+from opsdk.ops.composites.products import tensordot as tensordot
+from opsdk.ops.composites.products import vander as vander
+from opsdk.ops.composites.products import vdot as vdot
+from opsdk.ops.composites.products import vecdot as vecdot
+from opsdk.ops.composites.statistics import amax as amax
+from opsdk.ops.composites.statistics import amin as amin
+from opsdk.ops.composites.statistics import aminmax as aminmax
+from opsdk.ops.composites.statistics import cdist as cdist
+from opsdk.ops.composites.statistics import corrcoef as corrcoef
+from opsdk.ops.composites.statistics import count_nonzero as count_nonzero
+from opsdk.ops.composites.statistics import cov as cov
+from opsdk.ops.composites.statistics import cummax as cummax
+from opsdk.ops.composites.statistics import cummin as cummin
+from opsdk.ops.composites.statistics import cumulative_trapezoid as cumulative_trapezoid
+from opsdk.ops.composites.statistics import diff as diff
+from opsdk.ops.composites.statistics import dist as dist
+from opsdk.ops.composites.statistics import kthvalue as kthvalue
+from opsdk.ops.composites.statistics import logcumsumexp as logcumsumexp
+from opsdk.ops.composites.statistics import median as median
+from opsdk.ops.composites.statistics import mode as mode
+from opsdk.ops.composites.statistics import nanmean as nanmean
+from opsdk.ops.composites.statistics import nanmedian as nanmedian
+from opsdk.ops.composites.statistics import nanquantile as nanquantile
+from opsdk.ops.composites.statistics import nansum as nansum
+from opsdk.ops.composites.statistics import quantile as quantile
+from opsdk.ops.composites.statistics import renorm as renorm
+from opsdk.ops.composites.statistics import std_mean as std_mean
+from opsdk.ops.composites.statistics import trapezoid as trapezoid
+from opsdk.ops.composites.statistics import var_mean as var_mean
 from opsdk.ops.einsum import einsum as einsum
 from opsdk.ops.lines.by_position import gather_nd as gather_nd
+from opsdk.ops.lines.by_position import index_add as index_add
 from opsdk.ops.lines.by_position import index_sample as index_sample
 from opsdk.ops.lines.by_position import index_select as index_select
 from opsdk.ops.lines.by_position import scatter as scatter
@@ -55,7 +175,6 @@ angle: Op
 conj: Op
 imag: Op
 real: Op
-where: Op
 equal: Op
 exp: Op
 expm1: Op
@@ -64,11 +183,14 @@ log1p: Op
 sqrt: Op
 rsqrt: Op
 square: Op
+exp2: Op
 reciprocal: Op
 sin: Op
 cos: Op
 tan: Op
 erf: Op
+erfc: Op
+sinc: Op
 log2: Op
 log10: Op
 sinh: Op
@@ -89,8 +211,20 @@ ceil: Op
 trunc: Op
 round: Op
 atan2: Op
+copysign: Op
 floor_divide: Op
+fmod: Op
+hypot: Op
+logaddexp: Op
 remainder: Op
+bitwise_and: Op
+bitwise_or: Op
+bitwise_xor: Op
+bitwise_not: Op
+bitwise_left_shift: Op
+bitwise_right_shift: Op
+gcd: Op
+lcm: Op
 not_equal: Op
 less_than: Op
 less_equal: Op
@@ -103,6 +237,7 @@ logical_not: Op
 isnan: Op
 isinf: Op
 isfinite: Op
+signbit: Op
 matmul: Op
 add: Op
 subtract: Op
@@ -111,21 +246,59 @@ divide: Op
 pow: Op
 maximum: Op
 minimum: Op
-mod: Op
 shape: Op
+sub: Op
+mul: Op
+true_divide: Op
+mod: Op
+floor_mod: Op
+negative = neg
+eq: Op
+ne: Op
+lt: Op
+less: Op
+le: Op
+gt: Op
+greater: Op
+ge: Op
+bitwise_invert: Op
+absolute: Op
+arccos: Op
+arccosh: Op
+arcsin: Op
+arcsinh: Op
+arctan: Op
+arctan2: Op
+arctanh: Op
+fix: Op
+gammaln: Op
+row_stack = vstack
+chain_matmul = multi_dot
+movedim = moveaxis
+swapdims = swapaxes
+repeat = tile
+matrix_transpose = mT
+reshape_as = view_as
+reverse = flip
+unstack = unbind
+unsafe_chunk = chunk
+argwhere = nonzero
+ger = outer
+trapz = trapezoid
 
-def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
-    """Returns x held inside [min, max]. Differentiable; the bounds count as inside.
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """Returns x held inside [min, max]: numbers, or values that broadcast. Differentiable; bounds count as
+    inside.
 
     Raises:
         DTypeError: a bound is a whole number that the floats of x would round; one written as a float
     is rounded.
     """
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def softmax(x: Any, axis: int = -1, dtype: DTypeLike | None = None) -> Any:
     """Returns exp(x) normalised to sum 1 along an axis. Differentiable."""
 
-def log_softmax(x: Any, axis: int = -1) -> Any:
+def log_softmax(x: Any, axis: int = -1, dtype: DTypeLike | None = None) -> Any:
     """Returns the logarithm of softmax. Differentiable."""
 
 def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
@@ -228,20 +401,6 @@ def scatter_add(x: Any, index: Any, values: Any, axis: int = -1) -> Any:
     smaller than x there, which is `scatter_add` to a slice of x.
     """
 
-def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
-    """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them.
-    Differentiable in both.
-
-    Args:
-        x: of any numeric dtype.
-        index: positions along the axis, with one axis.
-        values: the slices; sizes of 1 broadcast.
-        axis: of x and of the values.
-
-    Raises:
-        ShapeError: the index has another number of axes.
-    """
-
 def sum_to(x: Any, shape: Sequence[Any]) -> Any:
     """Returns x summed over the axes along which a shape was broadcast to it, x itself where none was.
     Differentiable.
@@ -317,3 +476,10 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
     Raises:
         ShapeError: the axis has fewer than k elements.
     """
+
+clamp = clip
+cat = concat
+concatenate = concat
+permute = transpose
+view = reshape
+take_along_dim = take_along_axis

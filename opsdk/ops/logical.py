@@ -59,6 +59,7 @@ logical_not = _test("logical_not", np.logical_not, "True where x is zero or Fals
 isnan = _test("isnan", np.isnan, "True where x is nan.", inputs="x")
 isinf = _test("isinf", np.isinf, "True where x is infinite, of either sign.", inputs="x")
 isfinite = _test("isfinite", np.isfinite, "True where x is neither infinite nor nan.", inputs="x")
+signbit = _test("signbit", np.signbit, "True where the sign of x is set, of -0.0 too.", inputs="x")
 
 
 def _over_axes(x: TensorSpec, axis: Any, keepdim: bool) -> TensorSpec:
@@ -94,7 +95,7 @@ def _sampled(*ops: Op) -> Callable[[Any], Any]:
     return decorate
 
 
-@_sampled(isnan, isinf, isfinite)
+@_sampled(isnan, isinf, isfinite, signbit)
 def _special(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[0.0, np.nan, np.inf], [-np.inf, 1.0, -0.0]]), reason="of each kind")
     yield Sample(np.array([1, 0, -3]), reason="integers")

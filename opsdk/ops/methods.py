@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.errors import DTypeError
+from opsdk.core.spellings import spelled
 from opsdk.core.written import written
 from opsdk.define.op import Op
 from opsdk.ops import functions, logical, shape
@@ -27,10 +29,6 @@ def _unary(op: Op) -> Callable[[Any], Any]:
 def _binary(op: Op) -> Callable[[Any, Any], Any]:
     """Returns an op of two tensors as a method of the first."""
     return _method(op, lambda self, y: op(self, y), "y")
-
-
-def _itself(function: Any) -> Any:
-    return function
 
 
 def _method(op: Op, function: Any, *others: str) -> Any:
@@ -90,8 +88,20 @@ class ValueMethods(NumpyProtocol):
     __mod__, __rmod__ = _operators(functions.remainder)
     __matmul__, __rmatmul__ = _operators(functions.matmul)
 
+    __and__, __rand__ = _operators(functions.bitwise_and)
+    __or__, __ror__ = _operators(functions.bitwise_or)
+    __xor__, __rxor__ = _operators(functions.bitwise_xor)
+    __lshift__, __rlshift__ = _operators(functions.bitwise_left_shift)
+    __rshift__, __rrshift__ = _operators(functions.bitwise_right_shift)
+
     def __neg__(self) -> Any:
         return scale(self, scale=-1.0)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        return functions.bitwise_not(self)
 
     # -- comparison ---------------------------------------------------------------------------------------------------
 
@@ -139,32 +149,82 @@ class ValueMethods(NumpyProtocol):
         """Returns the matrix product. Differentiable in both."""
         return functions.matmul(self, other, transpose_x=transpose_x, transpose_y=transpose_y)
 
+    cast = astype = functions.cast
+    __abs__ = _unary(functions.abs)
 
-# The functions of `functions` that are methods under their names: as they are, and the ops of two tensors and of one.
-_AS_THEY_ARE = """
-    cast transpose t flatten unsqueeze squeeze broadcast_to expand_as tile flip roll moveaxis swapaxes diagonal
-    trace tril triu repeat_interleave split chunk unbind gather take_along_axis put_along_axis index_add
-    masked_fill sum mean max min prod var std norm all any argmax argmin cumsum cumprod logsumexp sort argsort
-    topk clip mm bmm mv dot outer lerp isclose allclose equal_all
-"""
-_OF_TWO = """
-    add subtract multiply divide floor_divide remainder pow maximum minimum atan2 equal not_equal less_than
-    less_equal greater_than greater_equal logical_and logical_or logical_xor
-"""
-_OF_ONE = """
-    logical_not isnan isinf isfinite exp expm1 log log1p log2 log10 sqrt rsqrt square reciprocal abs sign floor
-    ceil trunc round sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfinv lgamma digamma sigmoid
-    conj real imag angle
-"""
-_ALSO = {"astype": "cast", "amax": "max", "amin": "min", "mod": "remainder", "__abs__": "abs"}
+    @spelled
+    def add(self, y: Any, alpha: float = 1) -> Any:
+        """Returns x + alpha · y. Differentiable."""
+        return functions.add(self, y) if alpha == 1 else functions.add(self, y * alpha)
 
-for _names, _as_method in ((_AS_THEY_ARE, _itself), (_OF_TWO, _binary), (_OF_ONE, _unary)):
-    for _name in _names.split():
-        setattr(ValueMethods, _name, _as_method(getattr(functions, _name)))
-for _name, _other in _ALSO.items():
-    setattr(ValueMethods, _name, getattr(ValueMethods, _other))
+    @spelled
+    def subtract(self, y: Any, alpha: float = 1) -> Any:
+        """Returns x - alpha · y. Differentiable."""
+        return functions.subtract(self, y) if alpha == 1 else functions.subtract(self, y * alpha)
 
-__all__ = ["ValueMethods"]
+    sub = subtract
+
+    def where(self, x: Any = None, y: Any = None) -> Any:
+        """Returns x where this condition holds, y elsewhere, as in Paddle; PyTorch's method is of x.
+
+        Raises:
+            DTypeError: the condition holds other than bools.
+        """
+        if self.dtype.kind != "b":  # type: ignore[attr-defined]
+            raise DTypeError(
+                f"where: as a method it is of the condition and expected bools, got {self.dtype}; "  # type: ignore[attr-defined]
+                "write opsdk.where(condition, x, y)"
+            )
+        return functions.where(self, x, y)
+
+    def transpose(self, *perm: Any, **options: Any) -> Any:
+        """Returns the value with its axes in another order; two numbers, as PyTorch has them, change places."""
+        given = perm if len(perm) == 2 and isinstance(perm[0], int) else [_joined(perm)] if perm else []
+        return functions.transpose(self, *given, **options)
+
+    @property
+    def mT(self) -> Any:
+        """Matrices with their last two axes in each other's place."""
+        return functions.mT(self)
+
+    @property
+    def mH(self) -> Any:
+        """Matrices transposed and conjugated."""
+        return functions.adjoint(self)
+
+    @property
+    def H(self) -> Any:
+        """A matrix transposed and conjugated."""
+        return functions.conj(functions.t(self))
+
+
+def _joined(given: tuple[Any, ...]) -> Any:
+    """Returns what is given as one list, or as numbers one after another."""
+    return given[0] if len(given) == 1 else given
+
+
+# Any: a function of a value and numbers, and it as a method.
+def _spread(function: Any) -> Any:
+    """Returns a function that takes a list as a method that takes numbers one after another too."""
+
+    def method(self: Any, *numbers: Any, **options: Any) -> Any:
+        return function(self, *([_joined(numbers)] if numbers else []), **options)
+
+    method.__name__, method.__qualname__ = function.__name__, f"ValueMethods.{function.__name__}"
+    method.__doc__ = function.__doc__
+    return method
+
+
+_SPREAD = "permute view tile repeat flip reverse broadcast_to"
+_NOT_OF_ONE_VALUE = """
+    broadcast_shape broadcast_shapes cartesian_prod concat cat concatenate column_stack dstack einsum hstack meshgrid
+    multi_dot row_stack searchsorted shape sum_at sum_to vstack
+"""
+for _name in sorted({*vars(functions)["__all__"]} - {*_NOT_OF_ONE_VALUE.split(), *vars(ValueMethods)}):
+    _value = getattr(functions, _name)
+    if isinstance(_value, Op):
+        _value = _unary(_value) if len(_value.opdef.schema.inputs) == 1 else spelled(_binary(_value))
+    setattr(ValueMethods, _name, _spread(_value) if _name in _SPREAD.split() else _value)
 
 
 def _is_number(value: Any, other: Any) -> bool:

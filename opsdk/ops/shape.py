@@ -11,7 +11,7 @@ import numpy as np
 from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.fit import as_numbers, misfit
-from opsdk.core.spec import OpenSize, TensorSpec
+from opsdk.core.spec import OpenSize, TensorSpec, shape_text
 from opsdk.define.decorators import op
 from opsdk.define.frontend import owner_of
 from opsdk.define.infer import normalize_axes
@@ -49,6 +49,19 @@ def known_size(x: Any, axis: int, subject: str) -> int:
     if isinstance(size, OpenSize):
         raise size.unknown(f"a number for {subject}")
     return int(size)
+
+
+# Any: a tensor or Program variable, an array, or numbers.
+def with_axes(x: Any, count: int, subject: str) -> Any:
+    """Returns a value that has so many axes at least.
+
+    Raises:
+        ShapeError: it has fewer.
+    """
+    x = as_value(x)
+    if len(x.shape) < count:
+        raise ShapeError(f"{subject}: x expected at least {count} axes, got shape {shape_text(tuple(x.shape))}")
+    return x
 
 
 @op("opsdk::cast(Tensor x, *, dtype dtype) -> Tensor out")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from opsdk.core.errors import AttributeValueError
-from opsdk.ops import adaptive
+from opsdk.ops.updates import adaptive
 from opsdk.optimizer.optimizer import Optimizer
 from opsdk.optimizer.parameters import Slot
 from opsdk.optimizer.schedule import LRScheduler

@@ -6,7 +6,7 @@ import pytest
 import opsdk
 from opsdk.autograd.conversions import as_place
 from opsdk.backends.cuda.runtime import can_run
-from opsdk.core.errors import DTypeError, GraphError, PlaceError
+from opsdk.core.errors import DTypeError, GraphError, PlaceError, ShapeError
 from opsdk.core.place import CPU, CUDAPlace
 
 
@@ -87,3 +87,88 @@ def test_a_gradient_is_asked_for_and_kept_in_pytorchs_words():
     (y * 3).sum().backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([6.0, 6.0], [3.0, 3.0])
     assert x.requires_grad_(False).stop_gradient
+
+
+def test_what_a_tensor_is_in_numbers_and_words():
+    x = opsdk.to_tensor(np.arange(6.0).reshape(2, 3))
+    assert (x.nbytes, x.itemsize, x.element_size(), x.nelement()) == (48, 8, 8, 6)
+    assert (x.is_cpu, x.is_cuda, x.device) == (True, False, x.place)
+    assert (x.stride(), x.stride(1), x.t().stride()) == ((3, 1), 1, (1, 3))
+    assert (x.is_complex(), x.is_integer(), x.is_signed(), x.is_floating_point()) == (False, False, True, True)
+    assert x.type() == "float64"
+    for method, dtype in {"short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64"}.items():
+        assert getattr(x, method)().dtype == x.type(dtype).dtype == np.dtype(dtype)
+    assert x.is_same_size(x + 1)
+    assert not x.is_same_size(x[0])
+    assert x[0, 1].is_nonzero()
+    assert x.grad_fn is None
+    y = opsdk.to_tensor([1.0], stop_gradient=False) * 2
+    assert y.grad_fn is not None
+    assert y.detach_() is y
+    assert (y.grad_fn, y.stop_gradient) == (None, True)
+
+
+def test_new_tensors_have_the_dtype_of_the_old_one():
+    x = opsdk.to_tensor(np.arange(6))
+    for made, values in (
+        (x.new_zeros(2, 1), [[0], [0]]),
+        (x.new_ones([2]), [1, 1]),
+        (x.new_full((2,), 7), [7, 7]),
+        (x.new_tensor([3.0]), [3]),
+    ):
+        assert made.tolist() == values
+        assert made.dtype == np.int64
+    assert x.new_zeros(1, dtype="float32").dtype == np.float32
+
+
+def test_views_share_memory_and_count_changes_together():
+    leaf = opsdk.to_tensor(np.arange(6.0).reshape(2, 3), stop_gradient=False)
+    x = leaf * 1.0
+    for view in (
+        x.view(3, 2),
+        x.view([-1]),
+        x.permute(1, 0),
+        x.transpose(0, 1),
+        x.narrow(1, 0, 2),
+        x.select(0, 1),
+        x.movedim(0, 1),
+        x.unflatten(1, [3, 1]),
+        x.mT,
+        x.view_as(opsdk.zeros([6])),
+        x.ravel(),
+        x.tensor_split(2)[1],
+    ):
+        assert np.shares_memory(view._array, x._array)
+        assert view.inplace_version == x.inplace_version
+        assert not view.stop_gradient
+    part = x.narrow(1, 0, 2)
+    part.mul_(10.0)
+    assert x.tolist() == [[0, 10, 2], [30, 40, 5]]
+    x.sum().backward()
+    assert leaf.grad.tolist() == [[10, 10, 1], [10, 10, 1]]
+
+
+def test_a_view_that_would_be_a_copy_is_refused():
+    x = opsdk.to_tensor(np.arange(6.0).reshape(2, 3)).t()
+    with pytest.raises(ShapeError, match=r"view: expected elements that lie in order for shape \(6,\), got strides"):
+        x.view(-1)
+    assert x.reshape(-1).tolist() == [0, 3, 1, 4, 2, 5]
+
+
+def test_numbers_are_given_as_a_list_or_one_after_another():
+    x = opsdk.to_tensor(np.arange(6.0).reshape(1, 2, 3))
+    for one, other in (
+        (x.permute(2, 0, 1), x.permute([2, 0, 1])),
+        (x.tile(2, 1, 1), x.tile([2, 1, 1])),
+        (x.repeat(2, 1, 1), x.tile([2, 1, 1])),
+        (x.flip(0, 2), x.flip([0, 2])),
+        (x.transpose(1, 2), x.transpose([0, 2, 1])),
+        (x.add(x, alpha=2), x * 3),
+        (x.sub(1.0, alpha=2), x - 2),
+        (x[0].H, x[0].t()),
+        (x.mH, x.mT),
+        ((x > 1).where(x, -x), opsdk.where(x > 1, x, -x)),
+    ):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    with pytest.raises(DTypeError, match="where: as a method it is of the condition and expected bools, got float64"):
+        x.where(x > 1, 0.0)

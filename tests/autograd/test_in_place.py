@@ -154,6 +154,54 @@ def test_an_empty_part_changes_nothing():
     assert x.numpy().tolist() == [1.0, 1.0, 1.0]
 
 
+# By method: its arguments, what NumPy gives of X, and whether that is a truth, written as 1 or 0.
+MORE = {
+    "addcmul_": (lambda x: x.addcmul_(np.array(Y), np.array(Y), value=0.5), lambda: np.add(X, 0.5 * np.square(Y))),
+    "addcdiv_": (lambda x: x.addcdiv_(np.array(Y), np.array(Y)), lambda: np.add(X, 1)),
+    "add_, alpha": (lambda x: x.add_(opsdk.to_tensor(np.array(Y)), alpha=-2), lambda: np.subtract(X, 2 * np.array(Y))),
+    "sub_, alpha": (lambda x: x.sub_(1.0, alpha=2), lambda: np.subtract(X, 2)),
+    "lerp_": (lambda x: x.lerp_(np.array(Y), 0.5), lambda: (np.array(X) + Y) / 2),
+    "masked_fill_": (lambda x: x.masked_fill_(x > 0, 7.0), lambda: [7.0, -1.0, 7.0]),
+    "floor_": (lambda x: x.floor_(), lambda: np.floor(X)),
+    "trunc_": (lambda x: x.trunc_(), lambda: np.trunc(X)),
+    "remainder_": (lambda x: x.remainder_(0.75), lambda: np.remainder(X, 0.75)),
+    "fmod_": (lambda x: x.fmod_(0.75), lambda: np.fmod(X, 0.75)),
+    "cumsum_": (lambda x: x.cumsum_(0), lambda: np.cumsum(X)),
+    "clamp_min_": (lambda x: x.clamp_min_(0.0), lambda: np.maximum(X, 0)),
+    "expm1_": (lambda x: x.expm1_(), lambda: np.expm1(X)),
+    "scatter_": (lambda x: x.scatter_(np.array([1]), np.array([5.0])), lambda: [0.5, 5.0, 2.0]),
+    "index_fill_": (lambda x: x.index_fill_(np.array([0]), 0, 3.0), lambda: [3.0, -1.0, 2.0]),
+    "div_, floor": (lambda x: x.div_(0.75, rounding_mode="floor"), lambda: np.floor_divide(X, 0.75)),
+    "gt_": (lambda x: x.gt_(0.0), lambda: [1.0, 0.0, 1.0]),
+    "logical_not_": (lambda x: x.logical_not_(), lambda: [0.0, 0.0, 0.0]),
+    "nan_to_num_": (lambda x: x.nan_to_num_(), lambda: X),
+    "tril_": (lambda x: x.view(1, 3).tril_(), lambda: [0.5, 0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_every_function_that_keeps_the_shape_has_a_method_in_place(name):
+    change, wanted = MORE[name]
+    x = opsdk.to_tensor(np.array(X))
+    memory = x._array
+    change(x)
+    assert x._array is memory
+    assert x.inplace_version == 1
+    np.testing.assert_allclose(x.numpy(), wanted(), rtol=1e-15)
+
+
+def test_a_method_in_place_tells_the_graph():
+    leaf = opsdk.to_tensor(np.array(X), stop_gradient=False)
+    factor = opsdk.to_tensor(np.array(Y), stop_gradient=False)
+    x = leaf * 1.0
+    x.addcmul_(factor, factor, value=0.5).masked_fill_(opsdk.to_tensor([False, True, False]), 0.0)
+    x.sum().backward()
+    assert leaf.grad.tolist() == [1, 0, 1]
+    assert factor.grad.tolist() == [2.0, 0.0, 0.25]
+    with pytest.raises(InPlaceError, match="masked_fill_: expected a tensor without stop_gradient=False"):
+        leaf.masked_fill_(leaf > 0, 0.0)
+
+
 def test_what_a_wider_float_gives_is_rounded_to_the_tensors_dtype_and_differentiated():
     x = opsdk.to_tensor(np.array([1.0, 2.0], np.float32), stop_gradient=False)
     shift = opsdk.to_tensor(np.array([0.1, 3.0]), stop_gradient=False)

@@ -23,8 +23,8 @@ def test_a_method_is_followed_to_its_end():
 
 
 def test_what_follows_in_a_cell_of_a_table_belongs_to_the_first_name():
-    row = "| `opsdk.abs`, `sign`, `sgn` | `nothing` of this |"
-    assert pages.unknown_names(row, "page.md") == ["page.md:1: opsdk.sgn"]
+    row = "| `opsdk.abs`, `sign`, `sgin` | `nothing` of this |"
+    assert pages.unknown_names(row, "page.md") == ["page.md:1: opsdk.sgin"]
 
 
 def test_files_and_addresses_are_no_names():

@@ -120,9 +120,7 @@ def test_widths_that_are_none_or_could_mean_two_things_are_refused(given, messag
 
 
 def test_another_mode_and_repeating_nothing_are_refused():
-    with pytest.raises(
-        AttributeValueError, match="mode expected one of constant, reflect, replicate, circular, got"
-    ):
+    with pytest.raises(AttributeValueError, match="mode expected one of constant, reflect, replicate, circular, got"):
         opsdk.pad(X, 1, "edge")
     with pytest.raises(ShapeError, match=r"op 'opsdk::pad': reflect expected elements to repeat, got shape \(0, 2\)"):
         opsdk.pad(np.zeros((0, 2)), 1, "reflect")

@@ -105,3 +105,23 @@ def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True) -> Any:
     cleared = index_put_(assign(x), [places], np.zeros((1,) * len(x.shape), x.dtype), index=code)
     lines = unsqueeze(places, axis=list(range(1, len(x.shape)))) if len(x.shape) > 1 else places
     return scatter_add(cleared, lines, updates, axis=normalize_axes([0], len(x.shape), "scatter")[0])
+
+
+def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
+    """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them. Differentiable in both.
+
+    Args:
+        x: of any numeric dtype.
+        index: positions along the axis, with one axis.
+        values: the slices; sizes of 1 broadcast.
+        axis: of x and of the values.
+
+    Raises:
+        ShapeError: the index has another number of axes.
+    """
+    x, index = _value(x), _value(index)
+    if len(index.shape) != 1:
+        raise ShapeError(f"index_add: index expected one axis, got shape {tuple(index.shape)}; scatter_add takes more")
+    at = normalize_axes([axis], len(x.shape), "index_add")[0]
+    lines = unsqueeze(index, axis=[i for i in range(len(x.shape)) if i != at])
+    return scatter_add(x, lines, values, axis=at)

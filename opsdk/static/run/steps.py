@@ -18,7 +18,7 @@ from opsdk.core.nested import each
 from opsdk.core.random import drawn
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.ops.reduction import sum_to
-from opsdk.ops.update import APART
+from opsdk.ops.updates.plain import APART
 from opsdk.static.ir.operator import PY_FUNC, Operator, entry, is_tested
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.shared_memory import SharedMemory, changed, check_views

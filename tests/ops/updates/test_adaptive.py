@@ -1,7 +1,7 @@
 import pytest
 
 import opsdk
-from opsdk.ops import adaptive
+from opsdk.ops.updates import adaptive
 
 
 @pytest.mark.parametrize("name", ["adamax", "nadam", "radam", "adadelta", "rprop", "lamb"])

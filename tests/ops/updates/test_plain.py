@@ -4,8 +4,8 @@ import pytest
 import opsdk
 import opsdk.optimizer
 from opsdk.core.errors import DTypeError
-from opsdk.ops import update
-from opsdk.ops.update import APART
+from opsdk.ops.updates import plain as update
+from opsdk.ops.updates.plain import APART
 
 
 def test_sgd_steps_down_the_gradient_in_place():

@@ -11,7 +11,7 @@ from opsdk.core.spec import TensorSpec
 from opsdk.core.sums import total
 from opsdk.define.op import Op
 from opsdk.define.sample import Sample
-from opsdk.ops.update import Into, check_real, less, rate_of, update, wide_of
+from opsdk.ops.updates.plain import Into, check_real, less, rate_of, update, wide_of
 
 _BETAS = "float beta1=0.9, float beta2=0.999, float epsilon=1e-08"
 

@@ -1,0 +1,1 @@
+"""Functions of several ops, by what they are about; `aliases` has the other names of all functions."""

@@ -1,0 +1,1 @@
+"""Ops that update parameters in place: the rules of optimizers."""
