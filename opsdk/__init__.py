@@ -95,9 +95,9 @@ from opsdk.expr.decorators import elementwise, rowwise
 from opsdk.expr.primitives.own import primitive
 from opsdk.ops import functions as _functions
 from opsdk.ops import loss as _loss  # noqa: F401 - registers its ops
-from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 from opsdk.ops.composites import linalg
 from opsdk.ops.functions import *  # noqa: F403 - the functions of arrays and tensors
+from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 
 if TYPE_CHECKING:
     import gradcheck

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tensor import Tensor
@@ -77,7 +78,8 @@ def clip_grad_value_(parameters: Tensors, clip_value: float) -> None:
     if not float(clip_value) >= 0:
         raise AttributeValueError(f"clip_grad_value_: clip_value expected a number ≥ 0, got {clip_value!r}")
     with GradMode(False):
-        for grad in _gradients(parameters):
+        grads: Iterable[Any] = _gradients(parameters)  # Any: of a tensor, whose forms in place are made of a table
+        for grad in grads:
             grad.clip_(-float(clip_value), float(clip_value))
 
 

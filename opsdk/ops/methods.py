@@ -226,6 +226,8 @@ for _name in sorted({*vars(functions)["__all__"]} - {*_NOT_OF_ONE_VALUE.split(),
         _value = _unary(_value) if len(_value.opdef.schema.inputs) == 1 else spelled(_binary(_value))
     setattr(ValueMethods, _name, _spread(_value) if _name in _SPREAD.split() else _value)
 
+__all__ = ["ValueMethods"]
+
 
 def _is_number(value: Any, other: Any) -> bool:
     """Whether `other` is a plain number that `scale` can take without changing the dtype of `value`."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.errors import AttributeValueError
-from opsdk.ops.updates import plain as update
 from opsdk.ops.numpy_protocol import values_of
+from opsdk.ops.updates import plain as update
 from opsdk.optimizer.optimizer import Optimizer
 from opsdk.optimizer.parameters import Slot
 from opsdk.optimizer.schedule import LRScheduler

@@ -25,6 +25,7 @@ MODULES = (
     "opsdk.nn.layer.of_functions",
     "opsdk.nn.layer.pooling",
     "opsdk.ops.functions",
+    "opsdk.ops.methods",
 )
 _AS_IN_BASES = {"__hash__", "torch_layout"}
 _HEAD = '"""{0}\n\nWritten by `python -m tests.contracts.stubs`.\n"""\n'
@@ -48,7 +49,7 @@ def stub(module):
             values.append(f"{name}: {type(value).__name__}\n")
             imports.add(_import(type(value), module))
         elif name != value.__name__:
-            is_below = inspect.isroutine(value) and value.__module__ == module.__name__
+            is_below = (inspect.isroutine(value) or inspect.isclass(value)) and value.__module__ == module.__name__
             (others if is_below else values).append(f"{name} = {value.__name__}\n")
         elif value.__module__ != module.__name__:
             imports.add(f"from {value.__module__} import {name} as {name}\n")
