@@ -1,4 +1,4 @@
-"""PyTorch's words for arguments that Paddle has in other words, in one table."""
+"""Functions of nets that take PyTorch's words beside their own, each argument in one of them."""
 
 from __future__ import annotations
 
@@ -8,37 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from opsdk.core.errors import BindingError
+from opsdk.core.spellings import own_word
 
-# By PyTorch's word Paddle's, of which the first that a function has is meant.
-WORDS = {
-    "input": ("x",),
-    "target": ("label", "labels"),
-    "targets": ("labels",),
-    "dim": ("axis",),
-    "eps": ("epsilon",),
-    "tau": ("temperature",),
-    "logits": ("x",),
-    "var": ("variance",),
-    "anchor": ("input",),
-    "kernel_size": ("kernel_sizes",),
-    "stride": ("strides",),
-    "padding": ("paddings",),
-    "dilation": ("dilations",),
-    "output_size": ("output_sizes",),
-    "size": ("out_shape",),
-    "pad": ("padding",),
-    "x1": ("x",),
-    "x2": ("y",),
-    "unflattened_size": ("shape",),
-    "input1": ("x1",),
-    "input2": ("x2",),
-    "target_lengths": ("label_lengths",),
-    "min_val": ("min",),
-    "max_val": ("max",),
-    "lambd": ("threshold",),
-    "start_dim": ("start_axis",),
-    "end_dim": ("stop_axis",),
-}
 UNUSED = ("inplace", "name")  # without meaning, wherever they are given
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -58,7 +29,7 @@ def in_our_words(given: Mapping[str, Any], own: Mapping[str, Any], subject: str)
     """
     made = {}
     for name, value in given.items():
-        ours = name if name in own else next((word for word in WORDS.get(name, ()) if word in own), name)
+        ours = own_word(name, own)
         if ours in made or (ours != name and ours in given):
             raise BindingError(f"{subject}: expected {ours} once, got it as {name} too")
         made[ours] = value
