@@ -368,7 +368,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any
     if k < 0 or (not isinstance(have, OpenSize) and k > have):
         raise ShapeError(f"topk: k expected in [0, {have}], got {k}")
     order = argsort(x, at, largest)
-    index = indexing.getitem(order, index=indexing.encode_index((*[slice(None)] * at, slice(k)))[0])
+    index = indexing.getitem(order, index=indexing.encode_index((*[builtins.slice(None)] * at, builtins.slice(k)))[0])
     return take_along_axis(x, index, at), index
 
 

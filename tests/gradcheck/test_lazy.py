@@ -26,6 +26,7 @@ def test_the_constraints_alone_load_nothing_that_judges():
         "gradcheck.model.dims",
         "gradcheck.model.dtypes",
         "gradcheck.model.interval",
+        "gradcheck.model.whole",
     }
 
 

@@ -26,7 +26,7 @@ NUMPY = SimpleNamespace(
     sum_to=lambda x, like: x.sum(0), expand_as=lambda x, like: x + 0 * like, total=lambda *x: sum(x),
 )  # fmt: skip
 OPSDK = SimpleNamespace(
-    **{name: getattr(opsdk, name) for name in vars(NUMPY) if hasattr(opsdk, name)},
+    **{name: getattr(opsdk, name) for name in vars(NUMPY) if hasattr(opsdk, name) and name != "mul"},
     mul=products.mul, total=lambda *x: sums.sum(list(x)),
     layer_norm=lambda x, w: normalization.layer_norm(x, w, 0 * w),
 )  # fmt: skip

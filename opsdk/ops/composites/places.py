@@ -28,6 +28,11 @@ from opsdk.ops.lines.along_axis import scatter_add
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Returns x where the condition holds, y elsewhere; of a condition alone the positions where it does, by axis.
 
+    Gradient: with respect to x and y, 0 where the value was not taken. What computed that value meets this 0: times an
+    infinite derivative, as that of `log` at 0 in `where(x > 0, log(x), y)`, it is nan, as in PyTorch and JAX. Keep what
+    is not taken finite, `log(where(x > 0, x, 1.0))`, or write the choice and the logarithm as one expression with
+    `vmath.where`, where the branch not taken reaches no derivative.
+
     Raises:
         AttributeValueError: one of x and y is missing.
     """

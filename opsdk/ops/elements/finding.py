@@ -199,8 +199,8 @@ def _searches(rng: np.random.Generator) -> Iterator[Sample]:
 
 @bincount.samples
 def _bincounts(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(np.array([0, 3, 1, 3]), None, reason="counts")
     yield Sample(np.array([0, 3, 1, 3]), rng.normal(size=4), minlength=6, reason="weights, and a least length")
+    yield Sample(np.array([0, 3, 1, 3]), None, reason="counts")
     yield Sample(np.zeros(0, np.int64), None, minlength=2, reason="empty")
 
 

@@ -41,7 +41,7 @@ def with_other_numbers(opdef: OpDef, call: Call) -> Iterator[Call]:
         if is_float(array):
             yield _changed(call, k, np.zeros_like(array), f"{name} all 0")
             yield _changed(call, k, -np.abs(array), f"{name} all negative")
-            if array.ndim > 1:
+            if array.ndim > 1 and array.size:
                 singular = array.copy()
                 singular[..., -1, :] = 0
                 yield _changed(call, k, singular, f"{name} with a last row of 0")

@@ -146,7 +146,7 @@ def test_the_module_is_the_command():
 
 # `list` loads packages: of gradcheck the words in which their ops declare what inputs may be, and nothing that judges.
 DECLARING = {"gradcheck", "gradcheck.domain", "gradcheck.errors", "gradcheck.model"}
-DECLARING |= {f"gradcheck.model.{name}" for name in ("constraint", "dims", "dtypes", "interval")}
+DECLARING |= {f"gradcheck.model.{name}" for name in ("constraint", "dims", "dtypes", "interval", "whole")}
 
 
 @pytest.mark.parametrize(
