@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.order import longest_first
+from tests.order import HEAVY, longest_first
 
 # Numba reads its folder once, when it is first imported, so this stands at the top and not in a fixture. The workers of
 # pytest-xdist get the folder of the process that started them.
@@ -39,7 +39,12 @@ def pytest_unconfigure():
         shutil.rmtree(_CACHE, ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
 def pytest_collection_modifyitems(items):
+    heavy = {*HEAVY.read_text(encoding="utf-8").splitlines()}
+    for item in items:
+        if item.nodeid in heavy:
+            item.add_marker("slow")
     longest_first(items, Path(__file__).parent)
 
 

@@ -1,5 +1,7 @@
 """The order of test files: the longest first, so that no process begins one when the others have nothing left to do."""
 
+from pathlib import Path
+
 # Those that take a core more than twenty seconds, in `make test` or in the sweeps, the longest first.
 LONGEST = (
     "parity/test_registry.py",
@@ -26,6 +28,8 @@ LONGEST = (
     "backends/vmath/test_special_functions.py",
     "test_verify.py",
 )
+
+HEAVY = Path(__file__).with_name("heavy.txt")  # ids of tests that are left to the sweeps, and why
 
 
 def longest_first(items, folder):
