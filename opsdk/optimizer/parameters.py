@@ -173,7 +173,9 @@ def as_rate(value: Any, subject: str) -> float:
     """
     number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
     if not number or not 0 <= float(value) < 2.0**1000:
-        raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {value!r}")
+        is_number = value is None or isinstance(value, (int, float, str, complex, np.generic))
+        told = repr(value) if is_number else f"{type(value).__name__}; parameters are given as parameters="
+        raise AttributeValueError(f"{subject}: learning_rate expected a number ≥ 0, got {told}")
     return float(value)
 
 

@@ -461,6 +461,12 @@ def test_a_no_grad_set_names_parameters_that_there_are(blocked):
         SGD(0.1).minimize(a * 1.0, parameters=[a], no_grad_set=blocked)
 
 
+def test_parameters_that_are_given_first_are_told_where_they_go():
+    text = "optimizer SGD: learning_rate expected a number ≥ 0, got list; parameters are given as parameters="
+    with pytest.raises(AttributeValueError, match=text):
+        SGD([parameter([1.0])])
+
+
 @pytest.mark.parametrize("rate", [np.float32(0.5), np.float16(0.5), np.int8(0)])
 def test_a_rate_may_be_a_number_of_numpys(rate):
     assert SGD(rate, parameters=[opsdk.nn.Parameter(np.ones(1))]).get_lr() == float(rate)
