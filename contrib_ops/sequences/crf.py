@@ -15,7 +15,9 @@ def crf_infer(emissions, transitions):
     return opsdk.TensorSpec(emissions.shape[:1], emissions.dtype)
 
 
-STEPS = opsdk.domain.lengths(of="emissions", axis=1, least=0)
+def up_to_steps(lengths, emissions):
+    """Returns integers as lengths of sequences of emissions."""
+    return lengths % (emissions.shape[1] + 1)
 
 
 @opsdk.op(
@@ -25,7 +27,7 @@ STEPS = opsdk.domain.lengths(of="emissions", axis=1, least=0)
         crf_infer(emissions, transitions),
         opsdk.TensorSpec(emissions.shape, "float64"),
     ),
-    domain={"tags": opsdk.domain.positions(of="emissions", axis=2), "lengths": STEPS},
+    domain={"tags": opsdk.domain.positions(of="emissions", axis=2), "lengths": up_to_steps},
 )
 def crf_log_likelihood(emissions, tags, transitions, start, end, lengths):
     """log p(tags) = s(tags) - log Σ_π exp(s(π)), over all sequences of tags π that are as long.
@@ -89,7 +91,7 @@ def crf_log_likelihood_grad_grad(
         crf_infer(emissions, transitions),
         opsdk.TensorSpec(emissions.shape[:2], "int64"),
     ),
-    domain={"lengths": STEPS},
+    domain={"lengths": up_to_steps},
 )
 def viterbi(emissions, transitions, start, end, lengths):
     """score = max_π s(π) and path = argmax, with s(π) as in `crf_log_likelihood` (Viterbi 1967; Forney 1973).
