@@ -29,7 +29,7 @@ def test_a_line_that_no_call_reached_fails():
 
 
 def test_a_kernel_that_was_not_watched_fails(monkeypatch):
-    def watched(*_):
+    def watched(*_, **how):
         raise NotWatchedError("the program ended with status -9")
         yield
 
@@ -39,7 +39,7 @@ def test_a_kernel_that_was_not_watched_fails(monkeypatch):
 
 
 def test_a_kernel_that_nothing_watched_and_nothing_says_so_fails(monkeypatch):
-    monkeypatch.setattr("opsdk.verify.kernels.rows.watch", lambda *cases: ())
+    monkeypatch.setattr("opsdk.verify.kernels.rows.watch", lambda *cases, **how: ())
     with pytest.raises(AssertionError, match=r"t::f, c \(cpu, \*\): bounds, undefined"):
         assert_proven_thoroughly(doubling(GOOD))
 

@@ -105,5 +105,6 @@ def _to_device(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return SimulatedArray(np.asarray(value))
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_to_device, value))
+        made = map(_to_device, value)
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
     return value

@@ -48,11 +48,10 @@ def unique(x: np.ndarray, *, axis: int | None, neighbours: bool) -> Any:  # thre
         return tuple(each.astype(np.int64).reshape(-1) for each in np.unique(x, True, True, True, axis)[1:])
     lines = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
     rows = lines.reshape(len(lines), -1)
-    starts = np.ones(len(lines), bool)
+    starts = np.ones_like(lines, bool, shape=len(lines))
     starts[1:] = np.any(rows[1:] != rows[:-1], axis=1)
     (first,) = np.nonzero(starts)
-    counts = np.diff(first, append=len(lines))
-    return first, np.repeat(np.arange(len(first)), counts), counts
+    return first, np.cumsum(starts) - 1, np.diff(first, append=len(lines))
 
 
 @unique.infer
@@ -79,10 +78,12 @@ def searchsorted(line: np.ndarray, values: np.ndarray, *, right: bool) -> np.nda
     """
     side: Literal["left", "right"] = "right" if right else "left"
     if line.ndim == 1:
-        return np.asarray(np.searchsorted(line, values, side), np.int64)
+        return np.asarray(np.searchsorted(line, values, side), np.int64, like=values)
     rows, sought = line.reshape(-1, line.shape[-1]), values.reshape(-1, values.shape[-1])
-    made = [np.searchsorted(row, each, side) for row, each in zip(rows, sought, strict=True)]
-    return np.asarray(made, np.int64).reshape(values.shape)
+    made = np.empty_like(sought, np.int64)
+    for k, row in enumerate(rows):
+        made[k] = np.searchsorted(row, sought[k], side)
+    return made.reshape(values.shape)
 
 
 @searchsorted.infer
@@ -105,7 +106,7 @@ def bincount(x: np.ndarray, weights: np.ndarray | None, *, minlength: int) -> np
     if x.size and x.min() < 0:
         raise InputValueError(f"op 'opsdk::bincount': x expected numbers >= 0, got {x.min()}")
     size = max(minlength, int(x.max()) + 1 if x.size else 0)
-    values = np.ones(x.size, np.int64) if weights is None else weights.astype(_weighed(weights.dtype))
+    values = np.ones_like(x, np.int64) if weights is None else weights.astype(_weighed(weights.dtype))
     return sums.sum_at(values, x, size)
 
 
@@ -164,7 +165,7 @@ def _histogram(x: TensorSpec, weight: TensorSpec | None, bins: int, density: boo
 )
 def isin(x: np.ndarray, values: np.ndarray, *, invert: bool) -> np.ndarray:
     """True where x is one of the values; the opposite with `invert`."""
-    return np.asarray(np.isin(x, values, invert=invert))
+    return np.asarray(np.isin(x, values, invert=invert), like=x)
 
 
 @isin.infer
