@@ -171,7 +171,7 @@ void batch_norm_grad_f32(const DLTensor *x, const DLTensor *weight, const DLTens
     for (int i = 0; i < LANES; ++i) {
       /* In training the centred values are levelled to Σ = 0: the mean was rounded. */
       level[i] = training ? s.at[0][i] / size : 0;
-      const double projected = s.at[1][i] - level[i] * s.at[2][i], r = spread[i], w = scale[i];
+      const double projected = s.at[1][i] , r = spread[i], w = scale[i];
       direct[i] = w * r;
       along[i] = training ? r * r * r * (to_rstd[i] + w * projected) / size : 0;
       all[i] = training ? (to_mean[i] - w * r * s.at[2][i]) / size : 0;

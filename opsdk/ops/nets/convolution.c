@@ -192,7 +192,7 @@ int32_t conv_input_f32(const DLTensor *like, const DLTensor *weight, const DLTen
   weights w = {OPSDK_DATA(const float, weight), .in = weight->shape[0] / groups, .out = weight->shape[1]};
   int64_t taps = 1, residues = 1;
   for (int64_t i = 0; i < all.axes; ++i) taps *= all.kernel[i], residues *= all.stride[i];
-  memset(OPSDK_DATA(float, dx), 0x40, sizeof(float) * (size_t)opsdk_size(dx)); /* some pixels may be read by no tap */
+  memset(OPSDK_DATA(float, dx), 0, sizeof(float) * (size_t)opsdk_size(dx)); /* some pixels may be read by no tap */
   w.by_out = taps, w.by_in = taps * w.out, w.by_group = w.by_in * w.in;
   w.tap = malloc(sizeof(int64_t) * (size_t)taps);
   int failed = !w.tap;
