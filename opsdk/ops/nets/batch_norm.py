@@ -293,7 +293,7 @@ def _batches(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-for _op, _dtypes in ((batch_norm, {"batches": _INTEGERS}), (batch_norm.grad, {})):
+for _op, _dtypes in ((batch_norm, {"batches": _INTEGERS}), (batch_norm_grad, {})):
     _op.kernel(
         "cpu",
         language="c",
