@@ -30,7 +30,7 @@ CAST = "cast the tensor first"
 def _in_place(compute: Callable[..., Any], name: str, what: str, in_steps: bool = False) -> Callable[..., Any]:
     """Returns what an op computes of a tensor as a method that puts it in the tensor's place."""
 
-    def method(self: InPlaceMethods, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = self.clone() if in_steps and is_grad_enabled() else self
         return self._become(compute(given, *args, **kwargs), name)
 

@@ -118,8 +118,8 @@ def matrix_power(x: Any, n: int) -> Any:
 
 def multi_dot(x: Sequence[Any], *others: Any) -> Any:
     """Returns the product of matrices, a list or one after another, from the left."""
-    made, *others = (x, *others) if others or hasattr(x, "shape") else x
-    for other in others:
+    made, *rest = (x, *others) if others or hasattr(x, "shape") else x
+    for other in rest:
         made = matmul(made, other)
     return made
 
