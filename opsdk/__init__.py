@@ -102,7 +102,7 @@ from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import amp, callbacks, io, metric, nn, optimizer, static, vision
+    from opsdk import amp, callbacks, io, metric, nn, optim, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -211,6 +211,7 @@ __all__ = [
     "linalg",
     "static",
     "nn",
+    "optim",
     "optimizer",
     "metric",
     "io",
@@ -236,7 +237,7 @@ _FUNCTIONS = {
     "save": "saving.checkpoint",
     "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optimizer", "metric", "io", "callbacks", "amp", "vision"}
+_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision"}
 
 
 # Any: a module or a function, loaded when it is first asked for.

@@ -219,6 +219,6 @@ class HeldSpec(TensorSpec):
     __hash__ = TensorSpec.__hash__
 
 
-def shape_text(shape: Sequence[int | None]) -> str:
+def shape_text(shape: Sequence[object]) -> str:
     """Returns a shape for a message; unknown sizes print as `?`."""
     return "(" + ", ".join("?" if dim is None else str(dim) for dim in shape) + ("," if len(shape) == 1 else "") + ")"

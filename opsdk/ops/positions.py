@@ -51,10 +51,8 @@ def _sum_at(values: TensorSpec, index: TensorSpec, like: list[TensorSpec], size:
     lead = values.shape[: index.ndim]
     pairs = zip(lead, index.shape, strict=False)
     if values.ndim < index.ndim or any(None not in (a, b) and a != b for a, b in pairs):
-        raise ShapeError(
-            f"op 'opsdk::sum_at': values expected a shape that begins with that of the index, "
-            f"{shape_text(index.shape)}, got {shape_text(values.shape)}"
-        )
+        wanted, got = shape_text((*index.shape, "…")), shape_text(values.shape)
+        raise ShapeError(f"op 'opsdk::sum_at': values expected shape {wanted} like index, got {got}")
     return TensorSpec([_size(like, size, axis, "op 'opsdk::sum_at'"), *values.shape[index.ndim :]], values.dtype)
 
 

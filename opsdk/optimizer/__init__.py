@@ -4,7 +4,7 @@ from opsdk.optimizer import lr
 from opsdk.optimizer.adaptive import Adadelta, Adamax, Lamb, NAdam, RAdam, Rprop
 from opsdk.optimizer.optimizer import Optimizer
 from opsdk.optimizer.parameters import L2Decay
-from opsdk.optimizer.updates import SGD, Adagrad, Adam, AdamW, Momentum, RMSProp
+from opsdk.optimizer.updates import SGD, Adagrad, Adam, AdamW, Momentum, RMSProp, RMSprop
 
 __all__ = [
     "SGD",
@@ -20,6 +20,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSProp",
+    "RMSprop",
     "Rprop",
     "lr",
 ]

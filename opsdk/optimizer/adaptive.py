@@ -8,11 +8,13 @@ from typing import Any
 from opsdk.core.errors import AttributeValueError
 from opsdk.ops.updates import adaptive
 from opsdk.optimizer.optimizer import Optimizer
-from opsdk.optimizer.parameters import Slot
+from opsdk.optimizer.parameters import Slot, as_groups
 from opsdk.optimizer.schedule import LRScheduler
+from opsdk.optimizer.spellings import in_both_forms
 from opsdk.optimizer.updates import Adam
 
 
+@in_both_forms
 class Adamax(Optimizer):
     """Kingma & Ba (2015): Adam with the greatest gradient there was in place of the root of their mean square.
 
@@ -20,11 +22,12 @@ class Adamax(Optimizer):
         learning_rate: size of a step.
         beta1: decay of the moment, in [0, 1).
         beta2: decay of the greatest gradient, in [0, 1).
-        epsilon: added to that, as in Paddle; PyTorch adds it to the gradient.
+        epsilon: added to that.
         parameters: see `Optimizer`.
         weight_decay: an L2 coefficient.
         grad_clip: see `Optimizer`.
         name: without meaning.
+        as_torch: adds epsilon to the gradient's size instead, as PyTorch does.
 
     Raises:
         AttributeValueError: a beta outside of [0, 1).
@@ -45,11 +48,15 @@ class Adamax(Optimizer):
         weight_decay: Any = None,
         grad_clip: Any = None,
         name: str | None = None,
+        *,
+        as_torch: bool = False,
     ) -> None:
         self._made = {**self._made, "beta1": float(beta1), "beta2": float(beta2), "epsilon": float(epsilon)}
+        self._made |= {"as_torch": True} if as_torch else {}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
 
+@in_both_forms
 class RAdam(Adamax):
     """Liu et al. (2020): Adam that goes without the second moment while it says too little.
 
@@ -60,6 +67,7 @@ class RAdam(Adamax):
     slots = (Slot("moment1"), Slot("moment2"), Slot("steps", 0.0, True))
 
 
+@in_both_forms
 class NAdam(Adamax):
     """Dozat (2016): Adam with Nesterov's momentum.
 
@@ -98,6 +106,7 @@ class NAdam(Adamax):
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name)
 
 
+@in_both_forms
 class Adadelta(Optimizer):
     """Zeiler (2012): steps as long as those before, over the root of the mean square of gradients.
 
@@ -133,6 +142,7 @@ class Adadelta(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
 
+@in_both_forms
 class Rprop(Optimizer):
     """Riedmiller & Braun (1993): goes by the signs of gradients alone, for whole sets of data rather than batches.
 
@@ -165,6 +175,10 @@ class Rprop(Optimizer):
             raise AttributeValueError(
                 "optimizer Rprop: expected 0 < least ≤ greatest of learning_rate_range and etas below and above 1, got "
                 f"{learning_rate_range!r} and {etas!r}"
+            )
+        if any("lr" in entry for entry in as_groups(parameters, "optimizer Rprop") or ()):
+            raise AttributeValueError(
+                "optimizer Rprop: lr expected of all parameters alike, the first size, got a group's"
             )
         self._made = {"least": float(least), "greatest": float(greatest)}
         self._made |= {"eta_negative": float(shrinks), "eta_positive": float(grows)}

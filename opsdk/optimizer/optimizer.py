@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from opsdk.autograd.creation import full
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
-from opsdk.core.errors import AttributeValueError, GraphError, ScheduleError
+from opsdk.core.errors import AttributeValueError, GraphError, ProgramError, ScheduleError
 from opsdk.core.modes import GradMode
 from opsdk.core.names import unique_name
 from opsdk.core.origin import trimming
@@ -17,27 +17,26 @@ from opsdk.define.frontend import at_once
 from opsdk.ops.creation import constant
 from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.shape import cast
+from opsdk.optimizer.grouped import Grouped
 from opsdk.optimizer.parameters import (
     RATE,
-    Group,
     Slot,
-    as_groups,
     as_named,
     as_rate,
     decay_coefficient,
     key_of,
     learning_rate_factor,
+    listed,
     rate_dtype,
 )
 from opsdk.optimizer.schedule import LRScheduler
-from opsdk.optimizer.state import OptimizerState
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
 
 
 # Any, in this file: parameters, gradients and state are tensors or Program variables, whichever the loss is.
-class Optimizer(OptimizerState):
+class Optimizer(Grouped):
     """Changes parameters by their gradients.
 
     A subclass names its state in `slots` and the in-place op that a step is in `op`, or calls it in `update`. The same
@@ -48,8 +47,8 @@ class Optimizer(OptimizerState):
             comes on top.
         parameters: `layer.parameters()`, which knows their names; tensors, `(name, tensor)` pairs, or a mapping; with
             names the state survives a change of order. Or groups: dictionaries of `params` and settings for them,
-            `learning_rate`, a factor as in Paddle, `weight_decay`, and the optimizer's own numbers. Not needed for
-            Programs.
+            `learning_rate`, a factor as in Paddle, or `lr`, a rate as in PyTorch, `weight_decay`, and the optimizer's
+            own numbers. Not needed for Programs.
         weight_decay: an L2 coefficient ≥ 0, or an `L2Decay`; a parameter's own `regularizer` takes its place.
         grad_clip: `nn.ClipGradByValue`, `ClipGradByNorm` or `ClipGradByGlobalNorm`: what changes gradients before the
             decay is added to them.
@@ -63,6 +62,7 @@ class Optimizer(OptimizerState):
     slots: Sequence[Slot] = ()
     fractions: Sequence[str] = ()  # attributes of the op that lie in [0, 1)
     _made: Mapping[str, Any] = {}  # attributes of the op, as a subclass was given them; `state_dict` carries them
+    _is_maximized = False
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class Optimizer(OptimizerState):
         name: str | None = None,
     ) -> None:
         self.subject = f"optimizer {type(self).__name__}"
+        parameters = listed(parameters)
         self._schedule = learning_rate if isinstance(learning_rate, LRScheduler) else None
         self._learning_rate = as_rate(self._schedule() if self._schedule else learning_rate, self.subject)
         if grad_clip is not None and not callable(grad_clip):
@@ -86,20 +87,10 @@ class Optimizer(OptimizerState):
         self._attrs = self._checked_attrs(dict(self._made))
         self._groups, self._group_of = self._grouped(parameters)
         self._state: dict[str, dict[str, Tensor]] = {}
-        self._rates: dict[Any, Any] = {}  # by factor and dtype, and of which rate
+        self._rates: dict[Any, Any] = {}  # by rate and dtype, and of which rate of the optimizer
         self._static = StaticUpdate(self)
         if self._schedule is not None:
             self._schedule.follow_with(self)
-
-    def _grouped(self, parameters: Any) -> tuple[list[Group], dict[int, Group]]:
-        entries = as_groups(parameters, self.subject) or []
-        groups = [Group(entry, self._attrs, self.subject) for entry in entries]
-        for group in groups:
-            self._checked_attrs({**self._attrs, **group.attrs})
-        pairs = zip(entries, groups, strict=True)
-        return groups, {
-            id(param): group for entry, group in pairs for param in as_named(entry["params"], self.subject).values()
-        }
 
     def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
         """Calls the in-place op that one step is: with all slots in their order, unless a subclass has another way.
@@ -115,13 +106,19 @@ class Optimizer(OptimizerState):
         return self.op(param, grad, rate, *(state[slot.name] for slot in self.slots), **self._update_attrs(param))
 
     def _update_attrs(self, param: Any) -> dict[str, Any]:
-        group = self._group_of.get(key_of(param))
-        return self._attrs if group is None else {**self._attrs, **group.attrs}
+        return self.numbers_in(self.group_of(param))
 
     # -- tensors ------------------------------------------------------------------------------------------------------
 
-    def step(self) -> None:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes every trainable parameter that has a gradient; none where none has, not even by decay.
+
+        Args:
+            closure: makes the gradients first, in PyTorch's words: clears them, computes the loss, calls its
+                `backward()`, and returns it.
+
+        Returns:
+            What the closure returned; None without one.
 
         Raises:
             AttributeValueError: the optimizer was made without parameters.
@@ -133,7 +130,12 @@ class Optimizer(OptimizerState):
                 f"{self.subject}, step: expected a parameter that is trained, got {len(named)} with "
                 "stop_gradient=True; set stop_gradient=False before the forward"
             )
+        loss = None
+        if closure is not None:
+            with GradMode(True):
+                loss = closure()
         self._step(self._pairs(None, None))
+        return loss
 
     def _step(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         own = self.own_names()
@@ -257,7 +259,9 @@ class Optimizer(OptimizerState):
         self.clear_grad(not set_to_none)
 
     def clipped(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
-        """Returns pairs of parameter and gradient, clipped as the optimizer was told to."""
+        """Returns pairs of parameter and gradient, clipped as the optimizer was told to; turned where it maximises."""
+        if self._is_maximized:
+            pairs = [(param, scale(grad, scale=-1.0)) for param, grad in pairs]
         return pairs if self._clip is None else self._clip(pairs)
 
     def decayed(self, param: Any, grad: Any) -> Any:
@@ -276,21 +280,32 @@ class Optimizer(OptimizerState):
         return self._group_decay(param) if own is None else decay_coefficient(own, self.subject)
 
     def _group_decay(self, param: Any) -> float:
-        group = self._group_of.get(key_of(param))
-        return self._decay if group is None or group.decay is None else group.decay
+        return self.decay_in(self.group_of(param))
 
-    def rate_factor(self, param: Any) -> float:
-        """Returns a parameter's own factor on the learning rate, and its group's."""
-        group = self._group_of.get(key_of(param))
-        return learning_rate_factor(param) * (1.0 if group is None else group.factor)
+    def own_factor(self, param: Any) -> float:
+        """Returns a parameter's own factor on the learning rate."""
+        return learning_rate_factor(param)
+
+    def factor_in_programs(self, param: Any) -> float:
+        """Returns the factor on the learning rate of Programs: a parameter's own, and its group's.
+
+        Raises:
+            ProgramError: its group has a rate of its own.
+        """
+        group = self.group_of(param)
+        if group is not None and group.rate is not None:
+            raise ProgramError(
+                f"{self.subject}: a group of a Program's parameters expected learning_rate, a factor on the one rate "
+                f"of the Program, got lr={group.rate}"
+            )
+        return self.own_factor(param) * (1.0 if group is None else group.factor)
 
     def _rate(self, param: Any) -> Tensor:
-        factor, dtype, rate = self.rate_factor(param), rate_dtype(param.dtype), self.get_lr()
-        key = (factor, dtype)
-        if self._rates.get(RATE) != rate:
-            self._rates = {RATE: rate}
+        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype)
+        if self._rates.get(RATE) != (now := self.get_lr()):
+            self._rates = {RATE: now}
         if key not in self._rates:
-            self._rates[key] = at_once(full, [1], rate * factor, dtype)
+            self._rates[key] = at_once(full, [1], *key)
         made: Tensor = self._rates[key]
         return made
 
@@ -315,10 +330,6 @@ class Optimizer(OptimizerState):
         return held
 
     # -- learning rate ------------------------------------------------------------------------------------------------
-
-    def get_lr(self) -> float:
-        """Returns the learning rate."""
-        return self._learning_rate if self._schedule is None else self._schedule()
 
     @property
     def schedule(self) -> LRScheduler | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,30 +17,25 @@ WEIGHT_DECAY = "weight_decay"
 
 
 # Any, in this file: what a user passed; parameters are tensors or Program variables.
-class Group:
-    """Parameters with settings of their own.
+def listed(parameters: Any) -> Any:
+    """Returns parameters that can be looped over more than once: iterators as lists, a group's one tensor in a list."""
+    if _is_used_up(parameters):
+        parameters = list(parameters)
+    if not isinstance(parameters, (list, tuple)) or not any(isinstance(entry, Mapping) for entry in parameters):
+        return parameters
+    made = []
+    for entry in parameters:
+        own: Any = entry.get("params") if isinstance(entry, Mapping) else None
+        params: Any = own
+        if isinstance(own, Tensor) or _is_used_up(own):
+            params = [own] if isinstance(own, Tensor) else [*own]
+        made.append(entry if params is own else {**entry, "params": params})
+    return made
 
-    Attributes:
-        factor: on the learning rate.
-        decay: a weight decay in place of the optimizer's; None for that one.
-        attrs: numbers of the update op in place of the optimizer's.
-    """
 
-    def __init__(self, options: Mapping[str, Any], known: Mapping[str, Any], subject: str) -> None:
-        for name in options:
-            if name not in ("params", RATE, WEIGHT_DECAY, *known):
-                raise AttributeValueError(
-                    f"{subject}: a group of parameters expected params, {', '.join((RATE, WEIGHT_DECAY, *known))}, got "
-                    f"{name!r}; learning_rate is a factor on the optimizer's, as in Paddle"
-                )
-        self.factor = as_rate(options.get(RATE, 1.0), f"{subject}, group")
-        own = options.get(WEIGHT_DECAY)
-        self.decay = None if own is None else decay_coefficient(own, f"{subject}, group")
-        self.attrs = {name: type(known[name])(value) for name, value in options.items() if name in known}
-
-    def state(self) -> dict[str, Any]:
-        """Returns the settings, as they are saved."""
-        return {RATE: self.factor, WEIGHT_DECAY: self.decay, **self.attrs}
+def _is_used_up(values: Any) -> bool:
+    """Whether a loop empties it; `layer.parameters()` is a list that `next` takes too."""
+    return isinstance(values, Iterator) and not isinstance(values, list)
 
 
 def as_groups(parameters: Any, subject: str) -> list[Mapping[str, Any]] | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from opsdk.core.errors import AttributeValueError, StateDictError
+from opsdk.core.errors import AttributeValueError, ScheduleError, StateDictError
 from opsdk.optimizer.parameters import as_rate
 
 
@@ -43,12 +44,27 @@ class LRScheduler:
         return self.last_lr
 
     def get_last_lr(self) -> list[float]:
-        """Returns the rate in a list, in PyTorch's words."""
-        return [self.last_lr]
+        """Returns the rate of each group of the optimizer that goes by it, in PyTorch's words; the rate without one."""
+        followers = list(self._followers)
+        groups = followers[0].param_groups if len(followers) == 1 else []
+        return [group["lr"] for group in groups] or [self.last_lr]
 
     def get_lr(self) -> float:
         """Returns the rate of step `last_epoch`."""
         raise NotImplementedError(f"schedule {type(self).__name__}: expected it to define get_lr()")
+
+    def rate_from(self, base: float) -> float:
+        """Returns the rate that this step has where the schedule starts from another rate.
+
+        Raises:
+            ScheduleError: what it does is not known for another one.
+        """
+        if base == self.base_lr:
+            return self.last_lr
+        raise ScheduleError(
+            f"{type(self).__name__}: expected an optimizer whose groups have no lr of their own, which only schedules "
+            f"of opsdk.optimizer.lr go by, got {base}; give groups learning_rate, a factor"
+        )
 
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next step, or to the one that is given.
@@ -157,6 +173,14 @@ class Schedule(LRScheduler):
     def get_lr(self) -> float:
         """Returns the rate of step `last_epoch`."""
         return self._rate(max(self.last_epoch, 0))
+
+    def rate_from(self, base: float) -> float:
+        """Returns the rate that this step has where the schedule starts from another rate."""
+        if base == self.base_lr:
+            return self.last_lr
+        other = copy(self)
+        other.base_lr = base
+        return other.get_lr()
 
     def _rate(self, step: int) -> float:
         raise NotImplementedError

@@ -12,7 +12,8 @@ from opsdk.core.errors import AttributeValueError, ShapeError, StateDictError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.suggest import alternatives
 from opsdk.ops.numpy_protocol import values_of
-from opsdk.optimizer.parameters import RATE, WEIGHT_DECAY, Group, Slot, as_rate, decay_coefficient
+from opsdk.optimizer.groups import LR, Group
+from opsdk.optimizer.parameters import RATE, WEIGHT_DECAY, Slot, as_rate, decay_coefficient
 from opsdk.optimizer.schedule import LRScheduler
 from opsdk.optimizer.static_update import StaticUpdate
 from opsdk.static.ir.variable import Variable
@@ -108,22 +109,22 @@ class OptimizerState:
         kept = {name: slots for name, slots in self._state.items() if name in updated}  # the Programs', changed above
         self._state = {name: slots for name, slots in fresh.items() if name not in updated} | kept
         self._decay, self._attrs = decay, given
-        for group, (factor, own_decay, attrs) in zip(self._groups, groups, strict=True):
-            group.factor, group.decay, group.attrs = factor, own_decay, attrs
+        for group, new in zip(self._groups, groups, strict=True):
+            group.factor, group.rate, group.decay, group.attrs = new.factor, new.rate, new.decay, new.attrs
 
     load_state_dict = set_state_dict
 
-    def _given_groups(self, given: Any) -> list[tuple[float, float | None, dict[str, Any]]]:
+    def _given_groups(self, given: Any) -> list[Group]:
         """Returns the settings of each group: those given, else its own."""
         if given is None:
             given = [group.state() for group in self._groups]
-        if not isinstance(given, list) or [set(entry) for entry in given] != [set(g.state()) for g in self._groups]:
+        own = [{*group.state()} - {LR} for group in self._groups]
+        if not isinstance(given, list) or [{*entry} - {LR} for entry in given] != own:
             raise StateDictError(
                 f"{self.subject}, set_state_dict: groups expected the settings of {len(self._groups)} groups as they "
                 f"are here, got {given!r}"
             )
-        checked = [Group(entry, self._attrs, f"{self.subject}, set_state_dict") for entry in given]
-        return [(group.factor, group.decay, group.attrs) for group in checked]
+        return [Group(entry, self._attrs, f"{self.subject}, set_state_dict") for entry in given]
 
     def _given_schedule(self, given: Any) -> Any:
         """Returns the state of the schedule, once it is sure that it fits."""

@@ -155,7 +155,7 @@ class StaticUpdate:
 
     def _append(self, param: Variable, grad: Variable, rate: Variable) -> Operator:
         block = param.block.program.current_block()
-        factor = self._optimizer.rate_factor(param)
+        factor = self._optimizer.factor_in_programs(param)
         own_rate = rate if factor == 1.0 else scale(rate, scale=factor)
         state: dict[str, Variable] = {}
         own = {} if param.held is None else self._optimizer.kept_for(param)

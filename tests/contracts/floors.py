@@ -14,6 +14,7 @@ FLOORS = {
     "autograd": 3,
     "static": 3,
     "nn": 4,
+    "optim": 4,
     "optimizer": 4,
     "metric": 4,
     "amp": 4,

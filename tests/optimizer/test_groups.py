@@ -44,7 +44,10 @@ def test_settings_of_groups_are_saved_and_put_back():
 @pytest.mark.parametrize(
     ("groups", "match"),
     [
-        ([{"params": [], "lr": 0.1}], "a group of parameters expected params, learning_rate, weight_decay, got 'lr'"),
+        (
+            [{"params": [], "rate": 0.1}],
+            "a group of parameters expected params, learning_rate, weight_decay, got 'rate'",
+        ),
         ([{"weight_decay": 0.1}], "groups of parameters expected a list of dictionaries, each with params, got other"),
         ([{"params": [1]}], "parameter 0: expected a tensor"),
         ([{"params": [], "weight_decay": -1}], "weight_decay expected a number ≥ 0"),

@@ -462,9 +462,9 @@ def test_a_no_grad_set_names_parameters_that_there_are(blocked):
 
 
 def test_parameters_that_are_given_first_are_told_where_they_go():
-    text = "optimizer SGD: learning_rate expected a number ≥ 0, got list; parameters are given as parameters="
+    text = "optimizer Momentum: learning_rate expected a number ≥ 0, got list; parameters are given as parameters="
     with pytest.raises(AttributeValueError, match=text):
-        SGD([parameter([1.0])])
+        Momentum([parameter([1.0])])
 
 
 @pytest.mark.parametrize("rate", [np.float32(0.5), np.float16(0.5), np.int8(0)])

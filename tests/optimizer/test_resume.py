@@ -22,28 +22,39 @@ OPTIMIZERS = {
     "Adadelta": {"rho": 0.8},
     "Rprop": {"etas": (0.3, 1.5)},
     "Lamb": {"always_adapt": True},
+    "RMSprop": {"momentum": 0.5},
+    "SGD, momentum": {"params": None, "momentum": 0.9, "nesterov": True},
+    "SGD, dampening": {"params": None, "momentum": 0.9, "dampening": 0.3, "maximize": True},
+    "Adam, amsgrad": {"params": None, "betas": (0.8, 0.5), "amsgrad": True},
+    "Adagrad, lr_decay": {"params": None, "lr_decay": 0.1},
+    "Adamax, PyTorch's": {"params": None, "eps": 0.1},
 }
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3)
 
 
 def made(name):
-    net = nn.Linear(3, 2)
+    net, options = nn.Linear(3, 2), dict(OPTIMIZERS[name])
     schedule = lr.LinearWarmup(lr.CosineAnnealingDecay(0.1, 5), 2, 0.0, 0.1)
     groups = [{"params": [("w", net.weight)]}, {"params": [("b", net.bias)], "learning_rate": 0.5}]
-    return net, schedule, getattr(optimizer, name)(learning_rate=schedule, parameters=groups, **OPTIMIZERS[name])
+    options["params" if "params" in options else "parameters"] = groups
+    return net, schedule, getattr(optimizer, name.partition(",")[0])(learning_rate=schedule, **options)
 
 
 def train(net, schedule, optimizer, steps):
-    for _ in range(steps):
-        nn.functional.mse_loss(net(opsdk.to_tensor(X)), opsdk.ones([4, 2])).backward()
-        optimizer.step()
+    def closure():
         optimizer.clear_grad()
+        loss = nn.functional.mse_loss(net(opsdk.to_tensor(X)), opsdk.ones([4, 2]))
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        optimizer.step(closure)
         schedule.step()
 
 
 def test_the_table_has_every_optimizer():
     kinds = [name for name, each in vars(optimizer).items() if isinstance(each, type) and hasattr(each, "step")]
-    assert sorted(kinds) == sorted([*OPTIMIZERS, "Optimizer"])
+    assert sorted(kinds) == sorted([*{name.partition(",")[0] for name in OPTIMIZERS}, "Optimizer"])
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

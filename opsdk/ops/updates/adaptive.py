@@ -66,7 +66,7 @@ def _number(value: np.ndarray, like: np.ndarray) -> np.ndarray:
     return value.reshape(()).astype(like.dtype)
 
 
-@_keeps("moment inf_norm", _BETAS, "beta1_pow", beta1=0.8, beta2=0.9, epsilon=0.01)
+@_keeps("moment inf_norm", f"{_BETAS}, bool as_torch=False", "beta1_pow", beta1=0.8, beta2=0.9, epsilon=0.01)
 def adamax(
     into: Into,
     param: np.ndarray,
@@ -79,11 +79,16 @@ def adamax(
     beta1: float,
     beta2: float,
     epsilon: float,
+    as_torch: bool,
 ) -> Into:
-    """One step of AdaMax (Kingma & Ba, 2015): m of Adam over u = max(β₂ u + ε, |g|), as Paddle has it."""
+    """One step of AdaMax (Kingma & Ba, 2015): m of Adam over u = max(β₂ u + ε, |g|), as Paddle has it.
+
+    `as_torch` is PyTorch's max(β₂ u, |g| + ε).
+    """
     g, power = wide_of(grad), beta1_pow * beta1
     mean = beta1 * moment + (1 - beta1) * g
-    greatest = np.maximum(beta2 * inf_norm + epsilon, np.abs(g))
+    before, now = (0.0, epsilon) if as_torch else (epsilon, 0.0)
+    greatest = np.maximum(beta2 * inf_norm + before, np.abs(g) + now)
     step = rate_of(learning_rate, param) / _number(1 - power, g) * mean / greatest
     return _new(into, param, step, (moment, inf_norm, beta1_pow), (mean, greatest, power))
 
@@ -225,3 +230,67 @@ def lamb(
         step = step * np.where(has_both, lengths[0] / np.where(has_both, lengths[1], 1), 1).astype(g.dtype)
     kept = moment1, moment2, beta1_pow, beta2_pow
     return _new(into, param, step, kept, (mean, square, power1, power2))
+
+
+@_keeps("moment1 moment2 moment2_max", f"{_BETAS}, float decay=0.0", "beta1_pow beta2_pow", beta2=0.6, decay=0.1)
+def amsgrad(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    moment1: np.ndarray,
+    moment2: np.ndarray,
+    moment2_max: np.ndarray,
+    beta1_pow: np.ndarray,
+    beta2_pow: np.ndarray,
+    *,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    decay: float,
+) -> Into:
+    """One step of AMSGrad (Reddi et al., 2018): Adam over the greatest second moment there was; `decay` is AdamW's."""
+    g, power1, power2 = wide_of(grad), beta1_pow * beta1, beta2_pow * beta2
+    mean, square = beta1 * moment1 + (1 - beta1) * g, beta2 * moment2 + (1 - beta2) * np.square(g)
+    greatest = np.maximum(moment2_max, square)
+    floor = np.sqrt(greatest) / _number(np.sqrt(1 - power2), g) + epsilon
+    change = mean / _number(1 - power1, g) / floor + decay * wide_of(param)
+    kept = moment1, moment2, moment2_max, beta1_pow, beta2_pow
+    return _new(into, param, rate_of(learning_rate, param) * change, kept, (mean, square, greatest, power1, power2))
+
+
+@_keeps("velocity", "float mu=0.9, float dampening=0.5", "steps", mu=0.5)
+def dampened_momentum(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    velocity: np.ndarray,
+    steps: np.ndarray,
+    *,
+    mu: float,
+    dampening: float,
+) -> Into:
+    """One step of PyTorch's SGD: velocity = μ · velocity + (1 - dampening) · grad, whose first one is grad."""
+    g = wide_of(grad)
+    speed = mu * velocity + np.where(steps.reshape(()) > 0, 1 - dampening, 1.0).astype(g.dtype) * g
+    return _new(into, param, rate_of(learning_rate, param) * speed, (velocity, steps), (speed, steps + 1))
+
+
+@_keeps("moment", "float epsilon=1e-10, float lr_decay=0.1", "steps", epsilon=0.1)
+def decayed_adagrad(
+    into: Into,
+    param: np.ndarray,
+    grad: np.ndarray,
+    learning_rate: np.ndarray,
+    moment: np.ndarray,
+    steps: np.ndarray,
+    *,
+    epsilon: float,
+    lr_decay: float,
+) -> Into:
+    """One step of Adagrad at the rate / (1 + steps · lr_decay), as PyTorch has it."""
+    g = wide_of(grad)
+    summed = moment + np.square(g)
+    rate = rate_of(learning_rate, param) / _number(1 + steps * lr_decay, g)
+    return _new(into, param, rate * g / (np.sqrt(summed) + epsilon), (moment, steps), (summed, steps + 1))

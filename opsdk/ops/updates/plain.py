@@ -150,7 +150,8 @@ def adam(
 
 @update(
     "opsdk::rmsprop(Tensor(a!) param, Tensor grad, Tensor learning_rate, Tensor(b!) mean_square, Tensor(c!) mean_grad, "
-    "Tensor(d!) velocity, *, float rho=0.95, float epsilon=1e-06, float momentum=0.0, bool centered=False) "
+    "Tensor(d!) velocity, *, float rho=0.95, float epsilon=1e-06, float momentum=0.0, bool centered=False, "
+    "bool as_torch=False) "
     "-> (Tensor(a!) param_out, Tensor(b!) mean_square_out, Tensor(c!) mean_grad_out, Tensor(d!) velocity_out)",
     nondifferentiable=("param", "grad", "learning_rate", "mean_square", "mean_grad", "velocity"),
 )
@@ -167,8 +168,12 @@ def rmsprop(
     epsilon: float,
     momentum: float,
     centered: bool,
+    as_torch: bool,
 ) -> Into:
-    """One step of RMSProp (Tieleman & Hinton, 2012), with ε inside of the root; `centered` is Graves' (2013)."""
+    """One step of RMSProp (Tieleman & Hinton, 2012), with ε inside of the root; `centered` is Graves' (2013).
+
+    `as_torch` is PyTorch's, with ε outside of the root, and a velocity of steps before the rate scales them.
+    """
     gradient = wide_of(grad)
     wide = gradient.dtype.type
     square = _scaled(mean_square, wide(rho), into[1])
@@ -178,8 +183,13 @@ def rmsprop(
         mean += wide(1 - rho) * gradient
     spread = np.maximum(square - np.square(mean), 0) if centered else square  # below 0 by rounding alone
     speed = _scaled(velocity, wide(momentum), into[3])
-    speed += rate_of(learning_rate, param) * gradient / np.sqrt(spread + wide(epsilon))
-    step = speed if into[0] is not None else speed.copy()  # whose memory the new values would take
+    rate = rate_of(learning_rate, param)
+    if as_torch:
+        speed += gradient / (np.sqrt(spread) + wide(epsilon))
+        step = rate * speed
+    else:
+        speed += rate * gradient / np.sqrt(spread + wide(epsilon))
+        step = speed if into[0] is not None else speed.copy()  # whose memory the new values would take
     return less(param, wide_of(param), step, into[0]), square, mean, speed
 
 
