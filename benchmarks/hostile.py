@@ -30,6 +30,7 @@ from benchmarks.report import machine
 from opsdk import nn
 from opsdk.core.errors import OpsdkError
 from opsdk.core.files import tensors
+from opsdk.nn.layer.state import NAME_TABLE
 
 # What a load takes beside arrays: containers, which are tens of bytes in Python for one in a file, messages, layers.
 SLACK = 1 << 19  # bytes
@@ -92,6 +93,7 @@ _PICKLE = (
     *(b"\x8b\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f", b"j\xff\xff\xff\x7f", b"\x95" + b"\xff" * 7 + b"\x7f"),
     *(b"cnumpy\nndarray\n", b"cnumpy.core.multiarray\n_reconstruct\n", b"b", b"R", b"\x93", b"\x94h\x00a"),
     *(b"(" * 2000, b"]" * 2000 + b"a" * 1999),
+    b")q\xf0" + b"h\xf0h\xf0\x86q\xf0" * 60 + b"}h\xf0Ns",  # a key whose hash would take for ever
 )
 _NUMBERS = (*(struct.pack("<Q", n) for n in (2**63 - 1, 2**62, 2**40, 2**31, 2**64 - 1)), b"\x10" + b"\xff" * 9)
 
@@ -123,6 +125,7 @@ def _dense() -> bytes:
 def formats() -> dict[str, Format]:
     """Returns every format by what it is called."""
     state = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(2), "step": 3, "lr": [0.1, None, "x", 2**70]}
+    state[NAME_TABLE] = {"fc.weight": "linear_0.w_0"}
     named = {name: (f"linear_0.{name}", value) for name, value in state.items() if name.startswith("fc")}
     arrays = {**state, **named}
     return {
