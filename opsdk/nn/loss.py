@@ -59,6 +59,8 @@ def cross_entropy(
     soft_label: bool = False,
     axis: int = -1,
     use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+    name: str | None = None,
 ) -> Any:
     """Returns -log of the probability of the label.
 
@@ -72,6 +74,8 @@ def cross_entropy(
         soft_label: whether labels are probabilities.
         axis: of the classes.
         use_softmax: False: the input is probabilities already.
+        label_smoothing: share of each label, in [0, 1], that all classes have alike.
+        name: without meaning.
 
     Returns:
         A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
@@ -79,13 +83,15 @@ def cross_entropy(
 
     Raises:
         ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
-        AttributeValueError: another reduction.
+        AttributeValueError: another reduction, or a share that is none.
         DTypeError: input or label is no tensor or array.
     """
     check_reduction(reduction, "cross_entropy")
-    for name, value in (("input", input), ("label", label)):
+    if not 0 <= label_smoothing <= 1:
+        raise AttributeValueError(f"cross_entropy: label_smoothing expected a share in [0, 1], got {label_smoothing!r}")
+    for role, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
-            raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
+            raise DTypeError(f"cross_entropy: {role} expected a tensor or array, got {type(value).__name__}")
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
         weight = as_constant(weight, dtype_of(input), "cross_entropy: weight")
     given = input, weight, *([label] if soft_label else [])
@@ -99,6 +105,8 @@ def cross_entropy(
         check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
     if soft_label:
         check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
+        if label_smoothing:
+            label = label * (1.0 - label_smoothing) + label_smoothing / input.shape[-1]
         rows, share = _soft_rows(input, label, weight, use_softmax)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
@@ -109,6 +117,10 @@ def cross_entropy(
         classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
         op = _loss.cross_entropy_with_logits if use_softmax else _loss.cross_entropy
         rows, share = _rows(op, input, classes, weight, ignore_index)
+        if label_smoothing:
+            all_alike = _soft_rows(input, 1.0 / input.shape[-1], weight, use_softmax, is_split=True)[0]
+            counted = ops.cast(not_equal(classes, ignore_index), input.dtype)
+            rows = rows * (1.0 - label_smoothing) + all_alike * counted * label_smoothing
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
         return rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
@@ -176,8 +188,10 @@ def _rows(op: Op, x: Any, label: Any, weight: Any, ignore_index: int) -> tuple[A
     return ops.multiply(rows, factor), factor
 
 
-def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any, Any]:
+def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool, is_split: bool = False) -> tuple[Any, Any]:
     logarithm = ops.log_softmax(x) if use_softmax else ops.log(x)
+    if is_split and weight is not None:  # each class has its own weight
+        logarithm, weight = ops.multiply(logarithm, weight), None
     rows = ops.sum(ops.multiply(label, logarithm) * -1.0, -1, keepdim=True)
     if weight is None:
         return rows, None

@@ -296,3 +296,30 @@ def test_a_squared_error_of_integers_is_refused_before_it_wraps_around():
     with pytest.raises(DTypeError, match="mse_loss: expected floats, got uint8 and int64, whose squares wrap around"):
         F.mse_loss(np.array([200], "uint8"), [1])
     assert F.mse_loss(np.array([200], "uint8"), np.array([0.5], "float32")).item() == 199.5**2
+
+
+@pytest.mark.parametrize("weight", [None, [0.5, 2.0, 1.0]])
+def test_smoothed_labels_are_shares_of_all_classes(weight):
+    scores, label = np.array([[0.5, -1.0, 2.0], [0.25, 1.5, -0.75]]), np.array([2, 0])
+    logarithm = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
+    each = np.ones(3) if weight is None else np.array(weight)
+    rows = -0.7 * each[label] * logarithm[[0, 1], label] - 0.3 * (each * logarithm).mean(-1)  # as PyTorch has it
+    made = opsdk.nn.functional.cross_entropy(
+        opsdk.to_tensor(scores),
+        opsdk.to_tensor(label),
+        None if weight is None else opsdk.to_tensor(each),
+        label_smoothing=0.3,
+    )
+    np.testing.assert_allclose(made.numpy(), rows.sum() / each[label].sum(), rtol=1e-12)
+    soft = opsdk.nn.functional.cross_entropy(
+        opsdk.to_tensor(scores), opsdk.to_tensor(np.eye(3)[label]), soft_label=True, label_smoothing=0.3
+    )
+    np.testing.assert_allclose(
+        soft.numpy(), (-0.7 * logarithm[[0, 1], label] - 0.3 * logarithm.mean(-1)).mean(), rtol=1e-12
+    )
+
+
+def test_a_share_of_labels_is_one():
+    scores, label = opsdk.to_tensor(np.zeros((1, 3))), opsdk.to_tensor([0])
+    with pytest.raises(AttributeValueError, match=r"label_smoothing expected a share in \[0, 1\], got 1.5"):
+        opsdk.nn.functional.cross_entropy(scores, label, label_smoothing=1.5)
