@@ -245,3 +245,10 @@ def test_generators_go_on_where_they_were():
     one.draw()
     other = through_a_file({"g": one})["g"]
     assert other.draw() == one.draw()
+
+
+@pytest.mark.parametrize("table", [["linear_0.w_0"], {"w": ["linear_0.w_0"]}])
+def test_a_table_of_names_that_is_none_is_refused(table):
+    data = pickle.dumps({"w": np.ones(2), "StructuredToParameterName@@": table}, 2)
+    with pytest.raises(SavedFileError, match=r"load: expected 'StructuredToParameterName@@' to be a table of names"):
+        opsdk.load(io.BytesIO(data))
