@@ -10,7 +10,10 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
 from opsdk.core.fit import as_bool
+from opsdk.core.place import as_place
 from opsdk.core.spec import TensorSpec, shown_shape
+from opsdk.define.infer import normalize_axes
+from opsdk.ops.composites.dtype_methods import DtypeMethods
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 from opsdk.ops.shape import detach
@@ -32,7 +35,7 @@ def _refused(wanted: str, instead: str = "") -> Any:
     return refused
 
 
-class Variable(ValueMethods):
+class Variable(DtypeMethods, ValueMethods):
     """One value of a Block. It has no elements until an Executor runs the Program.
 
     Compared with `==` it gives another Variable, as arrays do; who it is, `is` tells.
@@ -151,6 +154,44 @@ class Variable(ValueMethods):
         """
         made: np.ndarray = _refused("an array")(self)
         return made
+
+    def size(self, dim: int | None = None) -> Any:
+        """Returns the shape, or the size of an axis, which a run may have to tell.
+
+        Raises:
+            AxisError: the axis lies outside.
+        """
+        return self.shape if dim is None else self.shape[normalize_axes([dim], self.ndim, "size")[0]]
+
+    # Any: dtypes, or values whose dtype is meant; the same value, or another Variable.
+    def to(self, *wanted: Any, dtype: DTypeLike | None = None) -> Any:
+        """Returns the value in a dtype, or that of another value. Differentiable between floats.
+
+        Raises:
+            ProgramError: a place is asked for, which is the Executor's to say.
+        """
+        for each in wanted:
+            if as_place(each) is not None:
+                raise ProgramError(
+                    f"variable {self.name!r}: to: expected a dtype, got place {each!r}; a Program runs where its "
+                    "Executor is: static.Executor(opsdk.CUDAPlace(0))"
+                )
+            dtype = each if isinstance(each, (str, type, np.dtype)) else each.dtype
+        return self if dtype is None else self._in_dtype(dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a method that refuses what would change a tensor in place."""
+        base = name[:-1]
+        if not name.endswith("_") or name.startswith("_") or not hasattr(ValueMethods, base):
+            raise AttributeError(f"a Variable has no attribute {name!r}", name=name, obj=self)
+
+        def refused(*_: Any, **__: Any) -> NoReturn:
+            raise ProgramError(
+                f"variable {self.name!r}: {name}: expected a tensor, whose memory can change; of a value of a Program "
+                f"write x = x.{base}(...)"
+            )
+
+        return refused
 
     __hash__ = object.__hash__
 

@@ -211,9 +211,7 @@ def test_an_open_size_is_no_bound_of_a_slice(images):
         images[: images.shape[1]]
 
 
-@pytest.mark.parametrize(
-    "reshape", [lambda x, s: x.reshape(s), lambda x, s: x.reshape(*s), opsdk.reshape, np.reshape]
-)
+@pytest.mark.parametrize("reshape", [lambda x, s: x.reshape(s), lambda x, s: x.reshape(*s), opsdk.reshape, np.reshape])
 def test_a_reshape_keeps_an_open_size_where_it_is(exe, images, reshape):
     made = reshape(images, [images.shape[0], -1])
     values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -298,3 +296,20 @@ def test_what_a_block_knows_a_variable_by_is_read_alone(block, attribute):
     with pytest.raises(AttributeError, match=attribute):
         setattr(x, attribute, "other")
     assert (x.name, block.has_var("x"), x.shape) == ("x", True, (2,))
+
+
+def test_it_is_asked_and_cast_as_a_tensor_is(x):
+    assert [x.size(1), x.dim(), x.ndimension(), x.element_size()] == [x.shape[1], x.ndim, x.ndim, x.dtype.itemsize]
+    assert (x.is_floating_point(), x.is_complex(), x.is_integer(), x.is_signed()) == (True, False, False, True)
+    assert x.size() == x.shape and x.to(x.dtype) is x and x.type_as(x) is x
+    assert [x.long().dtype, x.half().dtype, x.to("float64").dtype] == ["int64", "float16", "float64"]
+    assert x.to(x.double()).dtype == "float64"
+
+
+def test_it_goes_to_no_place_and_does_not_change(x):
+    with pytest.raises(ProgramError, match="to: expected a dtype, got place 'cuda:0'; a Program runs where its Exec"):
+        x.to("cuda:0")
+    with pytest.raises(ProgramError, match=r"relu_: expected a tensor, whose memory can change; .* x = x.relu\("):
+        x.relu_()
+    with pytest.raises(AttributeError, match="a Variable has no attribute 'nowhere_'"):
+        x.nowhere_()
