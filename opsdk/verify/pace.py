@@ -53,6 +53,8 @@ class Pace:
         peers = max(len(self._first), 1) if id(call) in self._first else self._rest
         share = self._work / 2 / peers / self._each(subject)
         if share < LEAST and not is_first:
+            told = "gradient at {}: judged at its own values alone, for the time that it takes; --thorough varies them"
+            self._session.skipped[f"{self._session.opdef.name}, {told.format(call)}"] = None
             return LEAST
         return int(max(min(self._session.budget, share), LEAST + 1))
 

@@ -9,6 +9,7 @@ from tests.contracts.tree import REPOSITORY
 
 COMPILERS = {"numba", "llvmlite", "cffi", "_cffi_backend", "cupy"}
 FRAMEWORKS = {"torch", "jax", "paddle", "onnx", "onnxruntime"}
+ASKED_FOR = {"ml_dtypes", "cloudpickle"}  # of an element type, or a worker process, that most programs never have
 TOOLS = {"click", "rich", "jinja2", "matplotlib", "sklearn", "scipy", "mpi4py"}
 
 _SCRIPT = """
@@ -21,7 +22,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - b
 
 def loaded_by(package, root=REPOSITORY):
     """Gives the top-level modules that `import package` loads; none where the package does not exist."""
-    if not (root / package / "__init__.py").is_file():
+    if not (root / package.replace(".", "/") / "__init__.py").is_file():
         return set()
     environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, "-W", "error", "-c", _SCRIPT, package]

@@ -4,8 +4,10 @@ from tests.contracts import purity
 from tests.contracts.tree import plant
 
 
-def test_import_opsdk_loads_no_compiler_framework_or_tool():
-    assert purity.loaded_by("opsdk") & (purity.COMPILERS | purity.FRAMEWORKS | purity.TOOLS) == set()
+@pytest.mark.parametrize("package", ["opsdk", "opsdk.nn"])
+def test_importing_it_loads_no_compiler_framework_or_tool(package):
+    unwanted = purity.COMPILERS | purity.FRAMEWORKS | purity.TOOLS | purity.ASKED_FOR
+    assert purity.loaded_by(package) & unwanted == set()
 
 
 def test_import_gradcheck_loads_numpy_only():

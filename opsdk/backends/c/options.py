@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import as_dtype
+from opsdk.core.dtype import NAMES, as_dtype
 from opsdk.core.errors import DefinitionError, OpsdkError
 from opsdk.core.suggest import alternatives
 from opsdk.define.kernel.sizes import SIZE_OPTIONS, SizeFunction
@@ -143,6 +143,11 @@ def _declared(subject: str, name: str, told: Any, inputs: tuple[str, ...]) -> tu
             f"{subject}: dtypes[{name!r}] expected a dtype, several, or the name of another input, got {told!r}"
         )
     try:
-        return tuple(dict.fromkeys(as_dtype(dtype).name for dtype in several))
+        # A name is taken as it is: that of bfloat16 would import the package that has it.
+        return tuple(dict.fromkeys(map(_name, several)))
     except OpsdkError as error:
         raise DefinitionError(f"{subject}: dtypes[{name!r}]: {error}") from error
+
+
+def _name(dtype: Any) -> str:
+    return dtype if isinstance(dtype, str) and dtype in NAMES else as_dtype(dtype).name

@@ -120,6 +120,11 @@ BUILD
 """
 
 
+def _check_depth(depth: int) -> None:
+    if depth >= _DEEPEST:
+        raise ValueError(f"more than {_DEEPEST} containers are in one another")
+
+
 class _Reader(pickle._Unpickler):
     """The machine, in Python: its memo is a dictionary, so that no number in a file is a size to be allocated."""
 
@@ -144,8 +149,7 @@ class _Reader(pickle._Unpickler):
 
     def load_mark(self) -> None:
         """Begins a container, which takes hundreds of bytes of memory for one in the file."""
-        if len(self.metastack) >= _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} containers are in one another")
+        _check_depth(len(self.metastack))
         super().load_mark()  # type: ignore[misc]
 
     def load_setitem(self) -> None:
@@ -232,6 +236,7 @@ class _Shown:
     def __init__(self, tensor: Callable[[np.ndarray, str | None], Any]) -> None:
         self._tensor = tensor
         self._made: dict[int, Any] = {}
+        self._depth = 0
 
     def value(self, held: Any) -> Any:
         """Returns a value; one that holds itself is refused."""
@@ -241,8 +246,11 @@ class _Shown:
             if self._made[id(held)] is _UNFINISHED:
                 raise ValueError("a container holds itself")
             return self._made[id(held)]
+        _check_depth(self._depth)
         self._made[id(held)] = _UNFINISHED
+        self._depth += 1
         self._made[id(held)] = made = self._container(held)
+        self._depth -= 1
         return made
 
     def _container(self, held: Any) -> Any:
