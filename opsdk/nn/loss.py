@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,13 +53,17 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
 
 def cross_entropy(
     input: Any,
-    label: Any,
+    label: Any = None,
     weight: Any = None,
     ignore_index: int = -100,
     reduction: str = "mean",
     soft_label: bool = False,
-    axis: int = -1,
+    axis: int | None = None,
     use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+    name: str | None = None,
+    *,
+    target: Any = None,
 ) -> Any:
     """Returns -log of the probability of the label.
 
@@ -70,8 +75,15 @@ def cross_entropy(
         ignore_index: rows with this label count for nothing; where no other is left the mean is 0, as in Paddle.
         reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
         soft_label: whether labels are probabilities.
-        axis: of the classes.
+        axis: of the classes. Unless given the last, as in Paddle; or the second, as in PyTorch, where the classes of
+            the label fit that alone. Where they fit both a warning says so.
         use_softmax: False: the input is probabilities already.
+        label_smoothing: ε, in [0, 1]: this part of the label goes to all classes alike. With `weight` each row counts
+            by the weight of its smoothed label, as in Paddle.
+        name: without meaning.
+        target: the label in PyTorch's word and with its meaning: classes at axis 1; floats of the input's shape are
+            probabilities, whose rows count alike; with smoothing each class has its own weight, and rows count by that
+            of their label.
 
     Returns:
         A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
@@ -83,6 +95,12 @@ def cross_entropy(
         DTypeError: input or label is no tensor or array.
     """
     check_reduction(reduction, "cross_entropy")
+    as_torch = target is not None
+    if as_torch and label is not None:
+        raise AttributeValueError("cross_entropy: expected a label or a target, got both")
+    if isinstance(label_smoothing, bool) or not 0 <= label_smoothing <= 1:
+        raise AttributeValueError(f"cross_entropy: label_smoothing expected in [0, 1], got {label_smoothing!r}")
+    label = target if as_torch else label
     for name, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
             raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
@@ -92,6 +110,10 @@ def cross_entropy(
     input, weight = widened(input), widened(weight)
     label = widened(label) if soft_label else label
     ndim = len(input.shape)
+    if as_torch:
+        soft_label = soft_label or (len(label.shape) == ndim and is_differentiable(label.dtype))
+        axis = min(1, ndim - 1) if axis is None else axis
+    axis = _class_axis(input.shape, label.shape) if axis is None else axis
     last = axis in (-1, ndim - 1)
     if not last:
         input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
@@ -99,7 +121,9 @@ def cross_entropy(
         check_shape("cross_entropy: weight", weight.shape, input.shape[-1:], "with a factor for each class")
     if soft_label:
         check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
-        rows, share = _soft_rows(input, label, weight, use_softmax)
+        if label_smoothing:
+            label = label * (1.0 - label_smoothing) + label_smoothing / input.shape[-1]
+        rows, share = _soft_rows(input, label, weight, use_softmax, as_torch)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
             raise ShapeError(
@@ -108,7 +132,10 @@ def cross_entropy(
             )
         classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
         op = _loss.cross_entropy_with_logits if use_softmax else _loss.cross_entropy
-        rows, share = _rows(op, input, classes, weight, ignore_index)
+        rows, share = _rows(op, input, classes, None if label_smoothing else weight, ignore_index)
+        if label_smoothing:
+            logarithm = ops.log_softmax(input) if use_softmax else ops.log(input)
+            rows, share = _smoothed(rows, share, logarithm, classes, weight, label_smoothing, as_torch)
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
         return rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
@@ -176,8 +203,55 @@ def _rows(op: Op, x: Any, label: Any, weight: Any, ignore_index: int) -> tuple[A
     return ops.multiply(rows, factor), factor
 
 
-def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool) -> tuple[Any, Any]:
+def _smoothed(
+    rows: Any, used: Any, logarithm: Any, label: Any, weight: Any, epsilon: float, as_torch: bool
+) -> tuple[Any, Any]:
+    """Returns the loss of each row, and how much each counts, where the part ε of its label goes to all classes alike.
+
+    Args:
+        rows: the losses of the labels themselves.
+        used: 1 for each row that counts, else 0.
+        logarithm: of the probabilities.
+        label: the classes.
+        weight: of the classes, or None.
+        epsilon: the part.
+        as_torch: classes have weights; else rows have that of their smoothed label.
+    """
+    part = epsilon / logarithm.shape[-1]
+    each = ops.multiply(logarithm, weight) if weight is not None and as_torch else logarithm
+    even = ops.multiply(ops.sum(each, -1, keepdim=True), used) * part
+    rows = rows * (1.0 - epsilon)
+    if weight is None:
+        return ops.subtract(rows, even), used
+    own = ops.multiply(ops.gather(weight, ops.multiply(label, ops.cast(used, label.dtype))), used)
+    if as_torch:
+        return ops.subtract(ops.multiply(rows, own), even), own
+    factor = ops.multiply(own * (1.0 - epsilon) + ops.sum(weight) * part, used)
+    return ops.multiply(ops.subtract(rows, even), factor), factor
+
+
+def _class_axis(shape: Any, label: Any) -> int:
+    """Returns the axis of the classes of scores, by the shape of the labels: the last one, unless only the second fits.
+
+    Warns where both fit, as whole labels of (N, 5) do beside scores of (N, 5, 5).
+    """
+    sizes, known = list(shape), [size for size in (*shape, *label) if isinstance(size, int) and size >= 0]
+    if len(sizes) < 3 or len(label) != len(sizes) - 1 or len(known) < 2 * len(sizes) - 1:
+        return -1
+    fits_last, fits_second = list(label) == sizes[:-1], list(label) == [sizes[0], *sizes[2:]]
+    if fits_last and fits_second:
+        warnings.warn(
+            f"cross_entropy: labels {tuple(label)} fit scores {tuple(shape)} with the classes at the last axis, which "
+            "is taken, as in Paddle, and at the second, as in PyTorch; say which with axis=-1 or axis=1",
+            stacklevel=3,
+        )
+    return 1 if fits_second and not fits_last else -1
+
+
+def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool, as_torch: bool) -> tuple[Any, Any]:
     logarithm = ops.log_softmax(x) if use_softmax else ops.log(x)
+    if weight is not None and as_torch:
+        logarithm, weight = ops.multiply(logarithm, weight), None
     rows = ops.sum(ops.multiply(label, logarithm) * -1.0, -1, keepdim=True)
     if weight is None:
         return rows, None

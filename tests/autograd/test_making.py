@@ -67,3 +67,14 @@ def test_printing_follows_its_options():
     finally:
         PRINTING.clear()
         PRINTING.update(before)
+
+
+def test_a_device_is_a_place_by_its_name():
+    assert opsdk.device("cpu") == opsdk.CPUPlace()
+    assert opsdk.device("cuda", 1) == opsdk.device("cuda:1") == opsdk.CUDAPlace(1)
+    assert (opsdk.device("cuda:1").type, opsdk.device("cuda:1").index) == ("cuda", 1)
+    assert opsdk.ones([2]).to(opsdk.device("cpu")).device == opsdk.device("cpu")
+    for wrong in ("tpu", None):
+        with pytest.raises(PlaceError, match="device expected 'cpu', 'cuda', 'cuda:0' or a place, got"):
+            opsdk.device(wrong)
+    assert (opsdk.long, opsdk.float, opsdk.half) == (opsdk.int64, opsdk.float32, opsdk.float16)

@@ -32,6 +32,16 @@ def _refused(wanted: str, instead: str = "") -> Any:
     return refused
 
 
+# What tensors have, and what does that in a Program.
+_OF_TENSORS = {
+    "backward": "optimizer.minimize(loss) or static.append_backward(loss) adds it to the Program",
+    "grad": "static.gradients(loss, x) gives its Variable",
+    "item": "fetch it: exe.run(program, feed=..., fetch_list=[...])",
+    "register_hook": "static.gradients(loss, x) gives the gradient, to go on with",
+}
+_OF_TENSORS |= dict.fromkeys(("cpu", "cuda", "to"), "the Executor's place is where a Program runs")
+
+
 class Variable(ValueMethods):
     """One value of a Block. It has no elements until an Executor runs the Program.
 
@@ -72,6 +82,15 @@ class Variable(ValueMethods):
         self.held: Any = None  # Any: a tensor, of the other runtime
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
         self._stop_gradient = as_bool(stop_gradient, f"variable {name!r}: stop_gradient")
+
+    # Any: raises always; a type checker reads no attributes out of it.
+    def __getattr__(self, name: str) -> Any:
+        remedy = _OF_TENSORS.get(name)
+        if remedy is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"variable {self.__dict__.get('_name')!r}: .{name} is of tensors, this is a value of a Program; {remedy}"
+        )
 
     @property
     def name(self) -> str:

@@ -211,9 +211,7 @@ def test_an_open_size_is_no_bound_of_a_slice(images):
         images[: images.shape[1]]
 
 
-@pytest.mark.parametrize(
-    "reshape", [lambda x, s: x.reshape(s), lambda x, s: x.reshape(*s), opsdk.reshape, np.reshape]
-)
+@pytest.mark.parametrize("reshape", [lambda x, s: x.reshape(s), lambda x, s: x.reshape(*s), opsdk.reshape, np.reshape])
 def test_a_reshape_keeps_an_open_size_where_it_is(exe, images, reshape):
     made = reshape(images, [images.shape[0], -1])
     values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -298,3 +296,22 @@ def test_what_a_block_knows_a_variable_by_is_read_alone(block, attribute):
     with pytest.raises(AttributeError, match=attribute):
         setattr(x, attribute, "other")
     assert (x.name, block.has_var("x"), x.shape) == ("x", True, (2,))
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("backward", r"optimizer\.minimize\(loss\)"),
+        ("grad", r"static\.gradients"),
+        ("item", "fetch it"),
+        ("cuda", "place"),
+    ],
+)
+def test_what_only_tensors_have_says_what_does_that_in_a_program(name, remedy):
+    with static.program_guard(static.Program(), static.Program()):
+        x = static.data("x", [2], "float32")
+        with pytest.raises(AttributeError, match=rf"variable 'x': \.{name} is of tensors, .*{remedy}"):
+            getattr(x, name)
+        with pytest.raises(AttributeError, match="'Variable' object has no attribute 'unknown'"):
+            x.unknown  # noqa: B018 - asked for
+        assert not hasattr(x, "grad")
