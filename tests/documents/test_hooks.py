@@ -1,12 +1,11 @@
 """The document on hooks and the dropout that is plugged in: its statements, its examples, its own program."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import opsdk
 from opsdk import errors, nn
+from tests.documents.extracted import lines_of, part
 
 
 class Pointwise(nn.Layer):
@@ -273,32 +272,18 @@ PARTS = {
     "test_data=paddle.rand(shape=(1,3,224,224))": "00001100011",
     "# 设置优化器": "0000000" + "1" * 11,
 }
-EDITS = {  # the import; where the document has a ResNet-18, whose convolutions are slow; what is made at random
-    "import paddle.nn as nn": "from opsdk import nn",
-    "paddle.vision.resnet18()": "SmallNet()",
-    "224,224": "8,8",
-    "paddle.randint(low=0, high=100, shape=[10,1])": "paddle.to_tensor(np.arange(10).reshape(10, 1) * 7)",
-}
+EDITS = [  # the import; where the document has a ResNet-18, whose convolutions are slow; what is made at random
+    ("import paddle.nn as nn", "from opsdk import nn"),
+    ("paddle.vision.resnet18()", "SmallNet()"),
+    ("224,224", "8,8"),
+    ("paddle.randint(low=0, high=100, shape=[10,1])", "paddle.to_tensor(np.arange(10).reshape(10, 1) * 7)"),
+]
 
 
 def parts():
     """The three parts of the document's program, indented and edited."""
-    for folder in Path(__file__).resolve().parents:
-        found = sorted(folder.glob("shared/seeds/002_*.txt"))
-        if found:
-            break
-    else:
-        pytest.skip("the document is not there: shared/seeds/002_*.txt")
-    lines = found[0].read_text(encoding="utf-8").splitlines()
-    texts = []
-    for first, depths in PARTS.items():
-        start = lines.index(first)
-        taken = zip(depths, lines[start : start + len(depths)], strict=True)
-        text = "\n".join("    " * int(depth) + line for depth, line in taken)
-        for old, new in EDITS.items():
-            text = text.replace(old, new)
-        texts.append(text)
-    return texts
+    lines = lines_of("002")
+    return [part(lines, first, depths, edits=EDITS)[0] for first, depths in PARTS.items()]
 
 
 def test_the_program_of_the_document_runs(capsys):

@@ -111,6 +111,11 @@ def find_compiler(subject: str) -> Compiler:
     )
 
 
+def has_compiler() -> bool:
+    """Whether there is a compiler, or one is named: a name without a program is a mistake to be told."""
+    return any(map(os.environ.get, _VARIABLES)) or any(map(_which, _NAMES))
+
+
 def run(
     compiler: Compiler, arguments: Sequence[str], text: str, scratch: Path | None = None
 ) -> tuple[str, Complaint | None]:

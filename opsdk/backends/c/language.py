@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.backends.c.options import COptions, c_options
-from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, register_language
+from opsdk.backends.call.language import Fault, Language, Launch, NativeEntry, is_installed, register_language
 from opsdk.backends.call.lines import Spot
 from opsdk.core.dtype import as_dtype
 from opsdk.core.errors import DefinitionError
@@ -57,6 +57,12 @@ class CffiC(Language):
                     f"{subject}: source expected a C text or an existing file, got {source!r}, which does not exist"
                 )
         return source, dict(vars(read))
+
+    def can_build(self, kernel: Kernel) -> bool:
+        """Whether there is cffi and a compiler, or libraries that were built ahead, for one that is `optional`."""
+        return not kernel.options.get("optional") or (
+            is_installed("cffi") and slow("opsdk.backends.c.prebuilt").can_be_had(kernel.origin)
+        )
 
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns that the source has no function for the first dtype, where it can be told."""

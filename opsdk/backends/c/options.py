@@ -32,6 +32,7 @@ class COptions:
             standard error when such a copy is large; False gives arrays as they lie, with their strides.
         dtypes: the dtypes of inputs that need not have the first one's; or the input whose dtype one has.
         checks: whether the functions ask for themselves what the op's value check asks, and return a status if so.
+        optional: whether the op's other kernels serve where no C compiler is and nothing was built ahead of time.
         sizes, bound: what decides the sizes that the infer rule leaves open; one of them at most.
     """
 
@@ -44,6 +45,7 @@ class COptions:
     contiguous: bool | None = None
     dtypes: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
     checks: bool = False
+    optional: bool = False
     sizes: SizeFunction | None = None
     bound: SizeFunction | None = None
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from opsdk.backends.c.compiler import LIBRARY_SUFFIX
+from opsdk.backends.c.compiler import LIBRARY_SUFFIX, has_compiler
 from opsdk.backends.c.job import Job, folders_in, state_of_archives, state_of_folders
 from opsdk.backends.c.source import HEADER, headers_of, hides_files
 from opsdk.backends.cache.trust import danger_beside
@@ -28,6 +28,12 @@ _SEAL = b"\n# SHA-256 of the library: "
 def interface_of(library: Path) -> Path:
     """Returns where the Python code is that makes the cffi interface of a library."""
     return library.with_suffix(".cffi")
+
+
+def can_be_had(origin: Origin) -> bool:
+    """Whether kernels registered there can be compiled, or some of them were built ahead of time."""
+    folder = _folder(origin)
+    return has_compiler() or (folder is not None and folder.is_dir())
 
 
 def prebuilt(job: Job) -> Path | None:

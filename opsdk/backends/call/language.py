@@ -117,6 +117,10 @@ class Language(Notation):
         """Whether a kernel of the language can call these, where it `takes_callables`."""
         return True
 
+    def can_build(self, kernel: Kernel) -> bool:
+        """Whether a kernel can be had here, of those whose author let the op's other kernels serve where it cannot."""
+        return True
+
     def lacking(self, opdef: OpDef, kernel: Kernel, dtypes: Sequence[np.dtype[Any]]) -> str:
         """Returns why a call with tensors of these dtypes will fail, as far as is known without compiling anything."""
         return ""
@@ -355,9 +359,13 @@ def is_usable(kernel: Kernel, functions: Sequence[Callable[..., Any]] = ()) -> b
     """Whether a kernel may be chosen here: a derived one only where it can be compiled, else the reference serves.
 
     A kernel that an author wrote is never passed over in silence: what it needs is missing with an error that says so.
-    Only what it cannot call, of the functions that are attributes of the call, leaves it to the reference.
+    Only what it cannot call, of the functions that are attributes of the call, leaves it to the reference, and what
+    its author said is to be had where it can be built.
     """
-    return not missing_packages(kernel) and (not functions or language_of(kernel).can_call(functions))
+    language = language_of(kernel)
+    return (
+        not missing_packages(kernel) and language.can_build(kernel) and (not functions or language.can_call(functions))
+    )
 
 
 def missing_packages(kernel: Kernel) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -289,3 +290,18 @@ def _batches(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.normal(size=(3, 2)), None, None, reason="neither weight nor bias")
     mean, var, count = rng.normal(size=2), rng.uniform(0.5, 2.0, 2), np.array(3)
     yield Sample(rng.normal(size=(3, 2)), None, np.ones(2), mean, var, count, momentum=None, reason="the third batch")
+
+
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+for _op, _dtypes in ((batch_norm, {"batches": _INTEGERS}), (batch_norm_grad, {})):
+    _op.kernel(
+        "cpu",
+        language="c",
+        dtype="float32",
+        source=Path(__file__).with_suffix(".c"),
+        dtypes=_dtypes,
+        openmp=True,
+        optional=True,
+        contiguous=True,
+        flags=["-ffp-contract=fast"],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -267,3 +268,17 @@ def _gradients(rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample(
             *call.inputs, rng.normal(size=conv(*call.inputs, **call.attrs).shape), **call.attrs, reason=call.reason
         )
+
+
+# Tiles of products in registers, out of padded images; NumPy's products of copied columns where no compiler is.
+for _op, _file in ((conv, "convolution.c"), (conv_input, "convolution.c"), (conv_weight, "convolution_weight.c")):
+    _op.kernel(
+        "cpu",
+        language="c",
+        dtype="float32",
+        source=Path(__file__).with_name(_file),
+        openmp=True,
+        optional=True,
+        contiguous=True,
+        flags=["-ffp-contract=fast"],
+    )
