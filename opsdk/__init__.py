@@ -103,7 +103,7 @@ from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import amp, callbacks, cuda, io, metric, nn, optim, optimizer, static, utils, vision
+    from opsdk import amp, callbacks, cuda, io, metric, nn, optim, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -226,7 +226,6 @@ __all__ = [
     "summary",
     "vision",
     "cuda",
-    "utils",
     "verify",
     "gradcheck",
     "errors",
@@ -243,7 +242,7 @@ _FUNCTIONS = {
     "save": "saving.checkpoint",
     "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision", "cuda", "utils"}
+_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision", "cuda"}
 _DTYPES = {  # PyTorch's words, of which three are Python's as well
     "bool": "bool",
     "double": "float64",

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.autograd.asked import as_asked
-from opsdk.autograd.device_tensor import tensor_of
+from opsdk.autograd.device_tensor import as_asked, tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.call.constant import as_constant, numbers_in
 from opsdk.backends.memory import arena

@@ -21,7 +21,6 @@ FLOORS = {
     "amp": 4,
     "io": 4,
     "saving": 4,
-    "utils": 4,
     "callbacks": 5,
     "model": 5,
     "jit": 5,

@@ -189,4 +189,3 @@ def test_the_function_that_makes_batches_makes_tensors_of_samples():
     x, y = io.default_collate([(np.ones(2), 1), (np.zeros(2), 2)])
     assert (x.tolist(), y.tolist()) == ([[1.0, 1.0], [0.0, 0.0]], [1, 2])
     assert isinstance(x, opsdk.Tensor)
-    assert opsdk.utils.data.DataLoader is io.DataLoader
