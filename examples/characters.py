@@ -1,6 +1,6 @@
 """A small GPT that learns to go on with a text, character by character: attention, layer norms and embeddings.
 
-    python examples/characters.py [--steps N]
+python examples/characters.py [--steps N]
 """
 
 import argparse

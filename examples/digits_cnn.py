@@ -1,6 +1,6 @@
 """A convolutional net with an op of one's own inside: trained, saved after each epoch, resumed, handed to PyTorch.
 
-    python examples/digits_cnn.py [--epochs N] [--folder FOLDER] [--resume EPOCH]
+python examples/digits_cnn.py [--epochs N] [--folder FOLDER] [--resume EPOCH]
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """A network for handwritten digits whose ReLU is a pair of Python functions, attached to a Program with py_func.
 
-    python examples/mnist_py_func.py FOLDER     MNIST, from its four IDX files (plain or .gz)
-    python examples/mnist_py_func.py            scikit-learn's small digits
+python examples/mnist_py_func.py FOLDER     MNIST, from its four IDX files (plain or .gz)
+python examples/mnist_py_func.py            scikit-learn's small digits
 """
 
 import argparse

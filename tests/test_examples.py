@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import runpy
 import subprocess
 import sys
 
@@ -25,7 +26,7 @@ def script(name, *arguments):
 
 def test_every_example_is_run_here():
     tested = {"relu_numpy.py", "double_backward.py", "custom_relu_dynamic.py", "mnist_py_func.py"}
-    tested |= {"digits_cnn.py", "characters.py"}
+    tested |= {"digits_cnn.py", "characters.py", "pictures.py", "tagger.py"}
     assert set(EXAMPLES) == tested | MODULES
 
 
@@ -75,6 +76,33 @@ def test_the_net_with_attention_goes_on_with_the_text():
     assert float(lines[0].rpartition(" ")[2]) > 3.0
     assert float(lines[-2].rpartition(" ")[2]) < 0.2
     assert lines[-1].startswith("the quick brown fox jumps")
+
+
+# Three trainings of nets with convolutions or recurrence.
+@pytest.mark.slow
+@pytest.mark.parametrize(("net", "epochs", "least"), [("lenet", 2, 0.9), ("resnet18", 2, 0.4)])
+def test_the_nets_for_pictures_learn_the_digits(net, epochs, least):
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+    lines = script("pictures.py", "--net", net, "--epochs", epochs).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [f"epoch {number + 1}" for number in range(epochs)]
+    assert float(lines[-1].rpartition(" ")[2]) > least
+
+
+@pytest.mark.slow  # as above
+def test_the_tagger_tells_kinds_of_characters():
+    lines = script("tagger.py", "--steps", 80).splitlines()
+    right, always = (float(part.rpartition(" ")[2]) for part in lines[-3].split(";"))
+    assert right > always + 0.25
+    assert len(lines[-1]) == len(lines[-2]) == 48
+    assert set(lines[-1]) <= set(" kn1s#+")
+
+
+def test_the_tagger_is_told_what_the_tokenizer_says():
+    tagged = runpy.run_path(str(REPOSITORY / "examples" / "tagger.py"))["tagged"]
+    letters, kinds = tagged("if x1 > 20:  # é\n    y = 'a'\n")
+    assert "".join(" kn1s#+"[kind] for kind in kinds) == "kk nn + 11+  ###     n + sss "
+    assert letters[:2].tolist() == [105, 102]
+    assert letters.max() == 127
 
 
 def idx(array):
