@@ -9,6 +9,7 @@ LONGEST = (
     "contrib_ops/sequences/test_proof.py",
     "contrib_ops/convolution/test_proof.py",
     "backends/cuda/test_language.py",
+    "backends/cuda/test_language_examples.py",
     "gradcheck/test_bank.py",
     "test_docs.py",
     "templates/test_rendered.py",

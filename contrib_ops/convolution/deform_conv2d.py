@@ -147,8 +147,9 @@ def corners(places, shape, outside=0):
     What lies outside of the image has a share of 0, and the index that is given for it.
     """
     (rows, columns), (height, width) = places, shape[2:]
+    top, left = np.floor(places)
     for below, beside in np.ndindex(2, 2):
-        row, column = np.floor(rows) + below, np.floor(columns) + beside
+        row, column = top + below, left + beside
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         high, wide = 1 - np.abs(rows - row), 1 - np.abs(columns - column)
         down, right = 2 * below - 1, 2 * beside - 1

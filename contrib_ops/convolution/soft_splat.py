@@ -37,8 +37,9 @@ def soft_splat(input, flow, metric, mode):
     The divisors are kept for it, and with "softmax" the greatest metrics that they are relative to.
     """
     x, z, places = by_pixels(input, flow, metric)
-    y, (base, total) = one_more(np.zeros(x.shape)), totals(z, places, input.shape, mode)
-    for index, share, *_ in corners(places, input.shape, x.shape[-1]):
+    found = list(corners(places, input.shape, x.shape[-1]))
+    y, (base, total) = one_more(np.zeros(x.shape)), totals(z, found, mode)
+    for index, share, *_ in found:
         np.add.at(y, lands(y, index), share * gain(z, index, base, total, mode)[0] * x)
     shape = (len(input), 1, *input.shape[2:])
     return y[..., :-1].reshape(input.shape).astype(input.dtype), base.reshape(shape), total.reshape(shape)
@@ -105,7 +106,7 @@ def by_pixels(input, flow, metric, moves=False):
 
 def lands(array, index):
     """Returns the elements of an array (N, C, P) that pixels reach, for `np.add.at`."""
-    return (*np.indices((*array.shape[:2], 1), sparse=True)[:2], index)
+    return np.arange(array.shape[0])[:, None, None], np.arange(array.shape[1])[:, None], index
 
 
 def at(array, index, outside=0.0):
@@ -114,15 +115,16 @@ def at(array, index, outside=0.0):
 
 def one_more(array, value=0.0):
     """Returns an array (N, C, P) with a place behind the pixels, for what lands outside of them."""
-    return np.pad(array, [(0, 0), (0, 0), (0, 1)], constant_values=value)
+    more = np.full((*array.shape[:2], 1), value, array.dtype)
+    return np.concatenate([array, more], axis=-1)
 
 
-def totals(z, places, shape, mode):
+def totals(z, found, mode):
     """Returns what gains are relative to, the greatest metric with "softmax", and by what sums are divided.
 
     Where nothing lands that is inf.
     """
-    base, total, found = np.zeros(z.shape), one_more(np.zeros(z.shape)), list(corners(places, shape, z.shape[-1]))
+    base, total = np.zeros(z.shape), one_more(np.zeros(z.shape))
     if mode == "summation":
         return base, np.ones(z.shape)
     if mode == "softmax":

@@ -103,8 +103,8 @@ def driven(t, y, rate):
 
 @ode_solve.samples
 def ode_solve_samples(rng):
-    yield opsdk.Sample(rng.normal(size=(2, 2)), [np.array([0.3])], f=pendulum, steps=8, reason="two pendulums")
-    yield opsdk.Sample(rng.normal(size=2), [rng.normal(size=2)], f=driven, t0=1.0, t1=0.0, steps=8, reason="back")
+    yield opsdk.Sample(rng.normal(size=(2, 2)), [np.array([0.3])], f=pendulum, t1=0.25, steps=2, reason="two pendulums")
+    yield opsdk.Sample(rng.normal(size=2), [rng.normal(size=2)], f=driven, t0=0.25, t1=0.0, steps=2, reason="back")
     yield opsdk.Sample(np.zeros((0, 2)), [np.array([0.3])], f=pendulum, steps=2, reason="nothing")
 
 

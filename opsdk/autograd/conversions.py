@@ -14,6 +14,7 @@ from opsdk.core.fit import as_bool
 from opsdk.core.lazy import slow
 from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import CPU, CUDAPlace, Place
+from opsdk.core.spellings import renamed
 from opsdk.ops import functions
 
 if TYPE_CHECKING:
@@ -146,13 +147,13 @@ class Conversions:
         """The recorded call that made this tensor; None of a leaf."""
         return None if self._edge is None else self._edge[0]
 
-    def view(self: Any, *sizes: Any) -> Tensor:
+    def view(self: Any, *sizes: Any, **words: Any) -> Tensor:  # any: sizes
         """Returns the same memory in another shape, -1 once for a size that follows. Differentiable.
 
         Raises:
             ShapeError: the elements do not lie so that they need no copy; `reshape` makes one.
         """
-        made = self.reshape(*sizes)
+        made = self.reshape(*sizes, **renamed(words, ("shape",)))
         if self.size and not shares(made._array, self._array):
             raise ShapeError(
                 f"view: expected elements that lie in order for shape {tuple(made.shape)}, got strides "
@@ -200,15 +201,15 @@ class Conversions:
         made: Tensor = slow(_CREATION).full(size, fill_value, self.dtype if dtype is None else dtype).to(self.place)
         return made
 
-    def new_zeros(self: Any, *size: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
+    def new_zeros(self: Any, *sizes: Any, size: Any = None, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
         """Returns zeros, of this dtype unless given, at this place: `new_zeros(2, 3)` and `new_zeros([2, 3])`."""
-        return self.new_full(size[0] if len(size) == 1 else size, 0, dtype)
+        return self.new_full(_one(sizes, size), 0, dtype)
 
     new_empty = new_zeros
 
-    def new_ones(self: Any, *size: Any, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
+    def new_ones(self: Any, *sizes: Any, size: Any = None, dtype: DTypeLike | None = None) -> Tensor:  # any: sizes
         """Returns ones, of this dtype unless given, at this place: `new_ones(2, 3)` and `new_ones([2, 3])`."""
-        return self.new_full(size[0] if len(size) == 1 else size, 1, dtype)
+        return self.new_full(_one(sizes, size), 1, dtype)
 
     def dim(self: Any) -> builtins.int:
         """Returns the number of dimensions."""
@@ -240,3 +241,10 @@ class Conversions:
     def retain_grad(self: Any) -> None:
         """Keeps the gradient of an interior tensor in `grad`: `retain_grads` in PyTorch's spelling."""
         self.retain_grads()
+
+
+# Any: sizes in every form.
+def _one(sizes: tuple[Any, ...], size: Any) -> Any:
+    """Returns one shape, given one number after another, as a list, or by name."""
+    given = sizes if size is None else (*sizes, size)
+    return given[0] if len(given) == 1 else given

@@ -22,6 +22,7 @@ from opsdk.core.modes import is_grad_enabled
 from opsdk.core.place import Place
 from opsdk.core.random import next_seed
 from opsdk.core.spec import OpenSize, as_shape
+from opsdk.core.spellings import spell
 from opsdk.define.frontend import MAKER, at_once, owner_of
 from opsdk.ops import creation as ops
 from opsdk.ops import resizing
@@ -386,3 +387,6 @@ def _sizes(shape: Sequence[int] | int, subject: str) -> list[int]:
     if None in sizes or math.prod(size or 1 for size in sizes) >= 2**60:
         raise ShapeError(f"{subject}: shape expected known sizes of an array that memory holds, got {shape!r}")
     return [size for size in sizes if size is not None]
+
+
+spell(globals())

@@ -16,9 +16,10 @@ from opsdk.autograd.tensor import Tensor
 from opsdk.autograd.tensor_state import check_in_place
 from opsdk.core import sums
 from opsdk.core.dtype import DTypeLike, as_dtype
-from opsdk.core.errors import DTypeError, InputValueError
+from opsdk.core.errors import ArityError, DTypeError, InputValueError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.random import next_seed
+from opsdk.core.spellings import spell
 from opsdk.define.frontend import owner_of
 from opsdk.ops.numpy_protocol import values_of
 
@@ -37,7 +38,7 @@ def _in_place(name: str, what: str, draw: Callable[..., Any], **defaults: Any) -
         options.pop("generator", None)
         given = {**defaults, **dict(zip(defaults, args, strict=False)), **options}
         if len(args) > len(defaults) or set(given) - set(defaults):
-            raise InputValueError(f"{name}: expected {', '.join(defaults)}, got {[*args, *options]}")
+            raise ArityError(f"{name}: expected {', '.join(defaults)}, got {[*args, *options]}")
         if self._array.dtype.kind == "b":
             raise DTypeError(f"{name}: expected a tensor of numbers, got bool; {CAST}")
         check_in_place(self, name)
@@ -95,19 +96,25 @@ def _values(x: Any, subject: str) -> np.ndarray:
     return as_numbers(values_of(x), subject)
 
 
+def _shaped(x: Any, subject: str) -> Any:
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
+    return x
+
+
 def rand_like(x: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Returns numbers drawn uniformly from [0, 1), of the shape of x, and its dtype unless given."""
-    return creation.rand(shape=x.shape, dtype=x.dtype if dtype is None else dtype)
+    return creation.rand(shape=_shaped(x, "rand_like").shape, dtype=x.dtype if dtype is None else dtype)
 
 
 def randn_like(x: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Returns numbers from the standard normal distribution, of the shape of x, and its dtype unless given."""
-    return creation.randn(shape=x.shape, dtype=x.dtype if dtype is None else dtype)
+    return creation.randn(shape=_shaped(x, "randn_like").shape, dtype=x.dtype if dtype is None else dtype)
 
 
 def randint_like(x: Any, low: int, high: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Returns whole numbers drawn uniformly from [low, high), of the shape of x, and its dtype unless given."""
-    return creation.randint(low, high, x.shape, x.dtype if dtype is None else dtype)
+    return creation.randint(low, high, _shaped(x, "randint_like").shape, x.dtype if dtype is None else dtype)
 
 
 def standard_normal(shape: Sequence[int] | int, dtype: DTypeLike = "float32") -> Tensor:
@@ -171,6 +178,8 @@ def log_normal(
     """Returns numbers whose logarithms are normally distributed."""
     return creation.zeros(shape=shape, dtype=as_dtype(dtype)).log_normal_(mean, std)
 
+
+spell(globals())
 
 __all__ = [
     "bernoulli",

@@ -27,11 +27,12 @@ CAST = "cast the tensor first"
 
 
 # Any, in this file: numbers, arrays and tensors, the values of a tensor; arguments of an op.
-def _in_place(compute: Callable[..., Any], name: str, what: str) -> Callable[..., Any]:
+def _in_place(compute: Callable[..., Any], name: str, what: str, in_steps: bool = False) -> Callable[..., Any]:
     """Returns what an op computes of a tensor as a method that puts it in the tensor's place."""
 
-    def method(self: InPlaceMethods, *args: Any, **kwargs: Any) -> Any:
-        return self._become(compute(self, *args, **kwargs), name)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = self.clone() if in_steps and is_grad_enabled() else self
+        return self._become(compute(given, *args, **kwargs), name)
 
     method.__name__, method.__qualname__ = name, f"InPlaceMethods.{name}"
     method.__doc__ = f"Sets the tensor to {what}, in place, and returns it. Differentiable as `{what}` is."
@@ -198,14 +199,15 @@ _CHANGES = """
     remainder renorm round rsqrt scatter scatter_add sgn sigmoid sign sin sinc sinh softmax sqrt square stanh subtract
     tan tanh tril triu trunc xlogy
 """
+_IN_STEPS = "addmm addmv addr baddbmm logit masked_scatter renorm sgn"  # whose first steps save what then changes
 _TESTS = """
     equal not_equal less_than less_equal greater_than greater_equal logical_and logical_or logical_xor logical_not
 """
 
 
 def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
-    def compute(x: Any, *args: Any) -> Any:
-        return functions.cast(function(x, *args), x._array.dtype)
+    def compute(x: Any, *args: Any, **options: Any) -> Any:
+        return functions.cast(function(x, *args, **options), x._array.dtype)
 
     return compute
 
@@ -213,7 +215,7 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
 for _name in (*_CHANGES.split(), *_TESTS.split()):
     _function = getattr(ValueMethods, _name)
     _made = _truth(_function) if _name in _TESTS.split() else _function
-    setattr(InPlaceMethods, f"{_name}_", _in_place(_made, f"{_name}_", f"{_name}(x, ...)"))
+    setattr(InPlaceMethods, f"{_name}_", _in_place(_made, f"{_name}_", f"{_name}(x, ...)", _name in _IN_STEPS.split()))
 for _alias, _name in {**aliases.ALIASES, "divide": "div"}.items():
     if hasattr(InPlaceMethods, f"{_name}_") and not hasattr(InPlaceMethods, f"{_alias}_"):
         setattr(InPlaceMethods, f"{_alias}_", getattr(InPlaceMethods, f"{_name}_"))

@@ -15,6 +15,8 @@ from opsdk.core.dtype import DTypeLike, as_dtype, as_native, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, PlaceError
 from opsdk.core.fit import as_bool, fitted
 from opsdk.core.place import Place
+from opsdk.core.spellings import spell
+from opsdk.ops.shape import as_value, assign
 
 
 # Any, in this file: whatever a constant can be made of, and values of any runtime.
@@ -127,22 +129,32 @@ def is_tensor(x: Any) -> bool:
 
 def is_floating_point(x: Any) -> bool:
     """Returns whether the elements are floats."""
-    return is_differentiable(x.dtype) and x.dtype.kind != "c"
+    dtype = _dtype(x, "is_floating_point")
+    return is_differentiable(dtype) and dtype.kind != "c"
 
 
 def is_complex(x: Any) -> bool:
     """Returns whether the elements are complex numbers."""
-    return bool(x.dtype.kind == "c")
+    return bool(_dtype(x, "is_complex").kind == "c")
 
 
 def is_integer(x: Any) -> bool:
     """Returns whether the elements are whole numbers."""
-    return x.dtype.kind in "iu"
+    return _dtype(x, "is_integer").kind in "iu"
+
+
+def _dtype(x: Any, subject: str) -> np.dtype[Any]:
+    if not hasattr(x, "dtype"):
+        raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
+    dtype: np.dtype[Any] = x.dtype
+    return dtype
 
 
 def clone(x: Any) -> Any:
     """Returns a copy that gradients flow through."""
-    return x.clone()
+    return assign(as_value(x))
 
+
+spell(globals())
 
 __all__ = [name for name, value in vars().items() if getattr(value, "__module__", "") == __name__ and name[0] != "_"]

@@ -99,6 +99,10 @@ class ShapeError(OpsdkError, ValueError, code="OP203"):
     """An array has a shape that was not declared or does not fit."""
 
 
+class AxisError(ShapeError, IndexError, code="OP238"):
+    """An axis lies outside of a value, or is named twice."""
+
+
 class AttributeValueError(OpsdkError, ValueError, TypeError, code="OP204"):
     """An op's attribute has a wrong type or value."""
 

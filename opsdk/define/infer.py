@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from opsdk.core.dtype import as_floating, promote_types
-from opsdk.core.errors import ArityError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
+from opsdk.core.errors import ArityError, AxisError, OpsdkError, ReturnError, ShapeError, attach_note, name_subject
 from opsdk.core.nested import flat
 from opsdk.core.origin import Origin, origin_of
 from opsdk.core.spec import Shape, TensorSpec, shape_text
@@ -165,17 +165,17 @@ def normalize_axes(axis: Sequence[int] | int | None, ndim: int, subject: str) ->
     """Returns axes as non-negative positions; None or an empty list means all of them.
 
     Raises:
-        ShapeError: an axis lies outside of the array or occurs twice.
+        AxisError: an axis lies outside of the array or occurs twice.
     """
     if axis is None or (not isinstance(axis, int) and len(axis) == 0):
         return tuple(range(ndim))
     axes = [axis] if isinstance(axis, int) else list(axis)
     for entry in axes:
         if not -ndim <= entry < ndim:
-            raise ShapeError(f"{subject}: axis expected in [{-ndim}, {ndim}), got {entry}")
+            raise AxisError(f"{subject}: axis expected in [{-ndim}, {ndim}), got {entry}")
     positions = tuple(entry % ndim for entry in axes)
     if len(set(positions)) < len(positions):
-        raise ShapeError(f"{subject}: axis expected each dimension once, got {tuple(axes)}")
+        raise AxisError(f"{subject}: axis expected each dimension once, got {tuple(axes)}")
     return positions
 
 

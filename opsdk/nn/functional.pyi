@@ -129,13 +129,15 @@ multilabel_margin_loss = multi_label_margin_loss
 multilabel_soft_margin_loss = multi_label_soft_margin_loss
 swish: Op
 
-def gelu(x: Any, approximate: str = 'none') -> Any:
-    """Returns x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x
-    + 0.044715 x³))). Differentiable.
-    """
+def gelu(x: Any, approximate: str | bool = 'none') -> Any:
+    """Returns x · Φ(x), with the normal distribution Φ; "tanh", or True as in Paddle, the usual approximation."""
 
-def softplus(x: Any, beta: float = 1.0) -> Any:
-    """Returns log(1 + exp(beta x)) / beta, without overflow. Differentiable."""
+def softplus(x: Any, beta: float = 1.0, threshold: float | None = None) -> Any:
+    """Returns log(1 + exp(beta x)) / beta, and x where beta · x is above a threshold; PyTorch and Paddle
+    have it at 20.
+
+    Without one every digit is right. Differentiable.
+    """
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""

@@ -78,12 +78,10 @@ def cross_entropy(
         axis: of the classes. Unless given the last, as in Paddle; or the second, as in PyTorch, where the classes of
             the label fit that alone. Where they fit both a warning says so.
         use_softmax: False: the input is probabilities already.
-        label_smoothing: ε, in [0, 1]: this part of the label goes to all classes alike. With `weight` each row counts
-            by the weight of its smoothed label, as in Paddle.
+        label_smoothing: share of each label, in [0, 1], that all classes have alike, each with its own weight.
         name: without meaning.
         target: the label in PyTorch's word and with its meaning: classes at axis 1; floats of the input's shape are
-            probabilities, whose rows count alike; with smoothing each class has its own weight, and rows count by that
-            of their label.
+            probabilities, whose rows count alike.
 
     Returns:
         A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
@@ -91,19 +89,21 @@ def cross_entropy(
 
     Raises:
         ShapeError: the label's shape does not fit the input's, or the weight's is not (classes,).
-        AttributeValueError: another reduction.
+        AttributeValueError: another reduction, or a share that is none.
         DTypeError: input or label is no tensor or array.
     """
     check_reduction(reduction, "cross_entropy")
     as_torch = target is not None
     if as_torch and label is not None:
         raise AttributeValueError("cross_entropy: expected a label or a target, got both")
-    if isinstance(label_smoothing, bool) or not 0 <= label_smoothing <= 1:
-        raise AttributeValueError(f"cross_entropy: label_smoothing expected in [0, 1], got {label_smoothing!r}")
+    if not 0 <= label_smoothing <= 1:
+        raise AttributeValueError(f"cross_entropy: label_smoothing expected a share in [0, 1], got {label_smoothing!r}")
     label = target if as_torch else label
-    for name, value in (("input", input), ("label", label)):
+    for role, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
-            raise DTypeError(f"cross_entropy: {name} expected a tensor or array, got {type(value).__name__}")
+            raise DTypeError(f"cross_entropy: {role} expected a tensor or array, got {type(value).__name__}")
+    if as_torch and len(label.shape) == len(input.shape) and is_differentiable(label.dtype):
+        soft_label = True
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
         weight = as_constant(weight, dtype_of(input), "cross_entropy: weight")
     given = input, weight, *([label] if soft_label else [])
@@ -111,7 +111,6 @@ def cross_entropy(
     label = widened(label) if soft_label else label
     ndim = len(input.shape)
     if as_torch:
-        soft_label = soft_label or (len(label.shape) == ndim and is_differentiable(label.dtype))
         axis = min(1, ndim - 1) if axis is None else axis
     axis = _class_axis(input.shape, label.shape) if axis is None else axis
     last = axis in (-1, ndim - 1)
@@ -123,7 +122,7 @@ def cross_entropy(
         check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
         if label_smoothing:
             label = label * (1.0 - label_smoothing) + label_smoothing / input.shape[-1]
-        rows, share = _soft_rows(input, label, weight, use_softmax, as_torch)
+        rows, share = _soft_rows(input, label, weight, use_softmax, is_split=as_torch)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
             raise ShapeError(
@@ -132,10 +131,11 @@ def cross_entropy(
             )
         classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
         op = _loss.cross_entropy_with_logits if use_softmax else _loss.cross_entropy
-        rows, share = _rows(op, input, classes, None if label_smoothing else weight, ignore_index)
+        rows, share = _rows(op, input, classes, weight, ignore_index)
         if label_smoothing:
-            logarithm = ops.log_softmax(input) if use_softmax else ops.log(input)
-            rows, share = _smoothed(rows, share, logarithm, classes, weight, label_smoothing, as_torch)
+            all_alike = _soft_rows(input, 1.0 / input.shape[-1], weight, use_softmax, is_split=True)[0]
+            counted = ops.cast(not_equal(classes, ignore_index), input.dtype)
+            rows = rows * (1.0 - label_smoothing) + all_alike * counted * label_smoothing
     if reduction == "none":
         dropped = not soft_label and len(label.shape) < ndim
         return rounded(ops.squeeze(rows, -1) if dropped else rows if last else _back(rows, axis), *given)
@@ -203,33 +203,6 @@ def _rows(op: Op, x: Any, label: Any, weight: Any, ignore_index: int) -> tuple[A
     return ops.multiply(rows, factor), factor
 
 
-def _smoothed(
-    rows: Any, used: Any, logarithm: Any, label: Any, weight: Any, epsilon: float, as_torch: bool
-) -> tuple[Any, Any]:
-    """Returns the loss of each row, and how much each counts, where the part ε of its label goes to all classes alike.
-
-    Args:
-        rows: the losses of the labels themselves.
-        used: 1 for each row that counts, else 0.
-        logarithm: of the probabilities.
-        label: the classes.
-        weight: of the classes, or None.
-        epsilon: the part.
-        as_torch: classes have weights; else rows have that of their smoothed label.
-    """
-    part = epsilon / logarithm.shape[-1]
-    each = ops.multiply(logarithm, weight) if weight is not None and as_torch else logarithm
-    even = ops.multiply(ops.sum(each, -1, keepdim=True), used) * part
-    rows = rows * (1.0 - epsilon)
-    if weight is None:
-        return ops.subtract(rows, even), used
-    own = ops.multiply(ops.gather(weight, ops.multiply(label, ops.cast(used, label.dtype))), used)
-    if as_torch:
-        return ops.subtract(ops.multiply(rows, own), even), own
-    factor = ops.multiply(own * (1.0 - epsilon) + ops.sum(weight) * part, used)
-    return ops.multiply(ops.subtract(rows, even), factor), factor
-
-
 def _class_axis(shape: Any, label: Any) -> int:
     """Returns the axis of the classes of scores, by the shape of the labels: the last one, unless only the second fits.
 
@@ -248,9 +221,9 @@ def _class_axis(shape: Any, label: Any) -> int:
     return 1 if fits_second and not fits_last else -1
 
 
-def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool, as_torch: bool) -> tuple[Any, Any]:
+def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool, is_split: bool = False) -> tuple[Any, Any]:
     logarithm = ops.log_softmax(x) if use_softmax else ops.log(x)
-    if weight is not None and as_torch:
+    if is_split and weight is not None:  # each class has its own weight
         logarithm, weight = ops.multiply(logarithm, weight), None
     rows = ops.sum(ops.multiply(label, logarithm) * -1.0, -1, keepdim=True)
     if weight is None:

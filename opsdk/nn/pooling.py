@@ -86,9 +86,21 @@ def avg_pool1d(
     exclusive: bool = True,
     ceil_mode: bool = False,
     name: str | None = None,
+    *,
+    count_include_pad: bool | None = None,
 ) -> Any:
     """Returns the mean of each window of sequences (N, C, L); see `avg_pool2d`. Differentiable."""
-    return means("avg_pool1d", x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
+    return means(
+        "avg_pool1d",
+        x,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        _is_exclusive(exclusive, count_include_pad),
+        None,
+        "NCL",
+    )
 
 
 def avg_pool2d(
@@ -101,6 +113,8 @@ def avg_pool2d(
     divisor_override: float | None = None,
     data_format: str = "NCHW",
     name: str | None = None,
+    *,
+    count_include_pad: bool | None = None,
 ) -> Any:
     """Returns the mean of each window of images. Differentiable.
 
@@ -114,8 +128,19 @@ def avg_pool2d(
         divisor_override: what sums are divided by, in place of how many were added.
         data_format: see there.
         name: without meaning.
+        count_include_pad: PyTorch's word for the opposite of `exclusive`.
     """
-    return means("avg_pool2d", x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+    return means(
+        "avg_pool2d",
+        x,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        _is_exclusive(exclusive, count_include_pad),
+        divisor_override,
+        data_format,
+    )
 
 
 def avg_pool3d(
@@ -128,9 +153,25 @@ def avg_pool3d(
     divisor_override: float | None = None,
     data_format: str = "NCDHW",
     name: str | None = None,
+    *,
+    count_include_pad: bool | None = None,
 ) -> Any:
     """Returns the mean of each window of volumes (N, C, D, H, W); see `avg_pool2d`. Differentiable."""
-    return means("avg_pool3d", x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+    return means(
+        "avg_pool3d",
+        x,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        _is_exclusive(exclusive, count_include_pad),
+        divisor_override,
+        data_format,
+    )
+
+
+def _is_exclusive(exclusive: bool, count_include_pad: bool | None) -> bool:
+    return exclusive if count_include_pad is None else not count_include_pad
 
 
 def adaptive_avg_pool1d(x: Any, output_size: Any, name: str | None = None) -> Any:

@@ -184,26 +184,26 @@ def celu(x: Any, *, alpha: Any) -> Any:
 @_activation("Hardtanh", "float min=-1.0, float max=1.0", "the least value.", "the greatest value.")
 def hardtanh(x: Any, *, min: Any, max: Any) -> Any:
     """x held inside [min, max]. Gradient 0 at both kinks."""
-    return vmath.where(x > min, vmath.where(x < max, x, max), min)
+    return vmath.where(x <= min, min, vmath.where(x >= max, max, x))  # of nan it is nan, here and below
 
 
 @_activation("Hardsigmoid", "float slope=0.16666666666666666, float offset=0.5", "its slope.", "its value at 0.")
 def hardsigmoid(x: Any, *, slope: Any, offset: Any) -> Any:
     """slope · x + offset held inside [0, 1]. Gradient 0 at both kinks."""
     line = slope * x + offset
-    return vmath.where(line > 0.0, vmath.where(line < 1.0, line, 1.0), 0.0)
+    return vmath.where(line <= 0.0, 0.0, vmath.where(line >= 1.0, 1.0, line))
 
 
 @_activation("Hardshrink", "float >= 0 threshold=0.5", "how large what counts as 0 may be, ≥ 0.")
 def hardshrink(x: Any, *, threshold: Any) -> Any:
     """x where |x| > threshold, else 0."""
-    return vmath.where(vmath.abs(x) > threshold, x, 0.0)
+    return vmath.where(vmath.abs(x) <= threshold, 0.0, x)
 
 
 @_activation("Softshrink", "float >= 0 threshold=0.5", "by how much x is drawn to 0, ≥ 0.")
 def softshrink(x: Any, *, threshold: Any) -> Any:
     """x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks."""
-    return vmath.where(x > threshold, x - threshold, vmath.where(x < -threshold, x + threshold, 0.0))
+    return vmath.where(vmath.abs(x) <= threshold, 0.0, vmath.where(x > 0.0, x - threshold, x + threshold))
 
 
 @_activation("Softsign")
@@ -223,7 +223,7 @@ def tanhshrink(x: Any) -> Any:
 )
 def thresholded_relu(x: Any, *, threshold: Any, value: Any) -> Any:
     """x where x > threshold, else the value."""
-    return vmath.where(x > threshold, x, value)
+    return vmath.where(x <= threshold, value, x)
 
 
 @_activation("LogSigmoid")

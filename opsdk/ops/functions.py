@@ -35,9 +35,10 @@ from opsdk.ops.activation import relu, sigmoid, tanh
 from opsdk.ops.angle import angle
 from opsdk.ops.complex import conj, imag, real
 from opsdk.ops.composed import *  # noqa: F403 - those that are made of several ops
-from opsdk.ops.composites import aliases, arranging, formulas, places, products, statistics, torchs
+from opsdk.ops.composites import aliases, arranging, formulas, ordering, places, products, statistics, torchs
 from opsdk.ops.composites.arranging import *  # noqa: F403
 from opsdk.ops.composites.formulas import *  # noqa: F403
+from opsdk.ops.composites.ordering import *  # noqa: F403
 from opsdk.ops.composites.places import *  # noqa: F403
 from opsdk.ops.composites.products import *  # noqa: F403
 from opsdk.ops.composites.statistics import *  # noqa: F403
@@ -61,7 +62,7 @@ pow = elementwise.elementwise_pow
 maximum = elementwise.elementwise_max
 minimum = elementwise.elementwise_min
 shape = positions.shape
-where = places.where  # an op of that name comes with others
+where, round = places.where, formulas.round  # ops of these names come with others
 
 
 # Any: arrays, tensors or Program variables, in whatever gives them one by one.
@@ -120,8 +121,9 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     return elementary.clip(x, min=min, max=max)
 
 
-def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
-    """Returns the sum over axes, all unless given. Differentiable."""
+def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Any:
+    """Returns the sum over axes, all unless given, in a dtype, that of x unless given. Differentiable."""
+    x = x if dtype is None else cast(x, dtype)
     if axis is None and not keepdim:
         return reduction.reduce_sum(x)
     return reduction.reduce_sum(x, axis=moving.as_axes(axis), keepdim=keepdim)
@@ -329,53 +331,31 @@ def sum_at(values: Any, index: Any, size: Any) -> Any:
     return positions.sum_at(values, index, like, **attrs)
 
 
-def one_hot(x: Any, num_classes: Any, dtype: DTypeLike = "float32") -> Any:
+def one_hot(x: Any, num_classes: Any = -1, dtype: DTypeLike = "float32") -> Any:
     """Returns 1 where a new last axis equals the class of x, else 0. Not differentiable.
 
     Args:
         x: integer classes in [0, num_classes).
-        num_classes: length of the new axis; of a Variable also one that only a run can tell.
+        num_classes: length of the new axis; of a Variable also one that only a run can tell. -1 is one more than the
+            greatest class, which a Variable does not know.
         dtype: of the result.
 
     Raises:
         ShapeError: a class lies outside, or the number is none.
     """
+    if isinstance(num_classes, int) and num_classes == -1 and hasattr(x, "numpy"):
+        num_classes = int(x.numpy().max()) + 1 if x.numpy().size else -1
     like, attrs = positions.size_of(num_classes, "one_hot", "num_classes")
     return positions.one_hot(x, like, dtype=as_dtype(dtype, "one_hot"), **attrs)
-
-
-def sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Returns the elements along an axis in order; equal ones stay in theirs, nan is the greatest. Differentiable."""
-    return sorting.sort(x, axis=axis, descending=descending)
-
-
-def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Returns the positions of the elements along an axis in order; equal ones stay in theirs. Not differentiable."""
-    return sorting.argsort(x, axis=axis, descending=descending)
-
-
-def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
-    """Returns the k greatest elements along an axis, or the least, in order, and their positions; differentiable.
-
-    Of equal ones the first counts.
-
-    Raises:
-        ShapeError: the axis has fewer than k elements.
-    """
-    x = moving.as_value(x)
-    at = normalize_axes([axis], len(x.shape), "topk")[0]
-    have = x.shape[at]
-    if k < 0 or (not isinstance(have, OpenSize) and k > have):
-        raise ShapeError(f"topk: k expected in [0, {have}], got {k}")
-    order = argsort(x, at, largest)
-    index = indexing.getitem(order, index=indexing.encode_index((*[builtins.slice(None)] * at, builtins.slice(k)))[0])
-    return take_along_axis(x, index, at), index
 
 
 _HOMES = {
     __name__,
     einsum.__module__,
-    *(each.__name__ for each in (composed, by_position, moments, arranging, formulas, places, products, statistics)),
+    *(
+        each.__name__
+        for each in (composed, by_position, moments, arranging, formulas, ordering, places, products, statistics)
+    ),
 }
 for _name, _value in list(vars().items()):
     if isinstance(_value, FunctionType) and not _name.startswith("_") and _value.__module__ in _HOMES:

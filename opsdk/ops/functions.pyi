@@ -101,9 +101,15 @@ from opsdk.ops.composites.formulas import nan_to_num as nan_to_num
 from opsdk.ops.composites.formulas import neg as neg
 from opsdk.ops.composites.formulas import positive as positive
 from opsdk.ops.composites.formulas import rad2deg as rad2deg
+from opsdk.ops.composites.formulas import round as round
 from opsdk.ops.composites.formulas import sgn as sgn
 from opsdk.ops.composites.formulas import stanh as stanh
 from opsdk.ops.composites.formulas import xlogy as xlogy
+from opsdk.ops.composites.ordering import argsort as argsort
+from opsdk.ops.composites.ordering import kthvalue as kthvalue
+from opsdk.ops.composites.ordering import mode as mode
+from opsdk.ops.composites.ordering import sort as sort
+from opsdk.ops.composites.ordering import topk as topk
 from opsdk.ops.composites.places import bincount as bincount
 from opsdk.ops.composites.places import bucketize as bucketize
 from opsdk.ops.composites.places import histc as histc
@@ -145,10 +151,8 @@ from opsdk.ops.composites.statistics import cummin as cummin
 from opsdk.ops.composites.statistics import cumulative_trapezoid as cumulative_trapezoid
 from opsdk.ops.composites.statistics import diff as diff
 from opsdk.ops.composites.statistics import dist as dist
-from opsdk.ops.composites.statistics import kthvalue as kthvalue
 from opsdk.ops.composites.statistics import logcumsumexp as logcumsumexp
 from opsdk.ops.composites.statistics import median as median
-from opsdk.ops.composites.statistics import mode as mode
 from opsdk.ops.composites.statistics import nanmean as nanmean
 from opsdk.ops.composites.statistics import nanmedian as nanmedian
 from opsdk.ops.composites.statistics import nanquantile as nanquantile
@@ -209,7 +213,6 @@ sign: Op
 floor: Op
 ceil: Op
 trunc: Op
-round: Op
 atan2: Op
 copysign: Op
 floor_divide: Op
@@ -306,8 +309,8 @@ def logsumexp(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = F
     Differentiable.
     """
 
-def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
-    """Returns the sum over axes, all unless given. Differentiable."""
+def sum(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Any:
+    """Returns the sum over axes, all unless given, in a dtype, that of x unless given. Differentiable."""
 
 def mean(x: Any, axis: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
     """Returns the mean over axes, all unless given. Differentiable."""
@@ -445,36 +448,18 @@ def sum_at(values: Any, index: Any, size: Any) -> Any:
         array([5., 0., 2.])
     """
 
-def one_hot(x: Any, num_classes: Any, dtype: DTypeLike = 'float32') -> Any:
+def one_hot(x: Any, num_classes: Any = -1, dtype: DTypeLike = 'float32') -> Any:
     """Returns 1 where a new last axis equals the class of x, else 0. Not differentiable.
 
     Args:
         x: integer classes in [0, num_classes).
-        num_classes: length of the new axis; of a Variable also one that only a run can tell.
+        num_classes: length of the new axis; of a Variable also one that only a run can tell. -1 is one
+    more than the
+            greatest class, which a Variable does not know.
         dtype: of the result.
 
     Raises:
         ShapeError: a class lies outside, or the number is none.
-    """
-
-def sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Returns the elements along an axis in order; equal ones stay in theirs, nan is the greatest.
-    Differentiable.
-    """
-
-def argsort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """Returns the positions of the elements along an axis in order; equal ones stay in theirs. Not
-    differentiable.
-    """
-
-def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Any, Any]:
-    """Returns the k greatest elements along an axis, or the least, in order, and their positions;
-    differentiable.
-
-    Of equal ones the first counts.
-
-    Raises:
-        ShapeError: the axis has fewer than k elements.
     """
 
 clamp = clip

@@ -11,7 +11,8 @@ from opsdk.core.errors import DTypeError
 from opsdk.core.spellings import spelled
 from opsdk.core.written import written
 from opsdk.define.op import Op
-from opsdk.ops import functions, logical, shape
+from opsdk.ops import functions, logical
+from opsdk.ops import shape as moving
 from opsdk.ops.elements import indexing
 from opsdk.ops.elementwise import scale
 from opsdk.ops.numpy_protocol import NumpyProtocol
@@ -23,7 +24,7 @@ _TINY, _HELD = 1e-44, 3e38  # between these float32, in which 16-bit numbers are
 # Any: a tensor or Program variable, and the same back.
 def _unary(op: Op) -> Callable[[Any], Any]:
     """Returns an op of one tensor as a method."""
-    return _method(op, lambda self: op(self))
+    return _method(op, lambda self, name: op(self), name="str | None")
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Any]:
@@ -31,12 +32,21 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
     return _method(op, lambda self, y: op(self, y), "y")
 
 
-def _method(op: Op, function: Any, *others: str) -> Any:
+def _method(op: Op, function: Any, *others: str, **named: str) -> Any:
     is_silent = set(op.opdef.schema.input_names) <= set(op.opdef.traits.nondifferentiable)
     doc = f"{op.opdef.doc}{'' if is_silent else ' Differentiable.'}"
-    annotations = {**dict.fromkeys(others, "Any"), "return": "Any"}
+    annotations = {**dict.fromkeys(others, "Any"), **named, "return": "Any"}
     name = f"ValueMethods.{op.__name__}"
-    return written(function, name, annotations, module=__name__, doc=doc, self=True, origin=op.opdef.origin)
+    return written(
+        function,
+        name,
+        annotations,
+        module=__name__,
+        doc=doc,
+        self=True,
+        defaults=(None,) * len(named),
+        origin=op.opdef.origin,
+    )
 
 
 # Any: operands, one of them a tensor or Program variable.
@@ -126,28 +136,32 @@ class ValueMethods(NumpyProtocol):
 
     def clone(self) -> Any:
         """Returns a copy that gradients flow through."""
-        return shape.assign(self)
+        return moving.assign(self)
 
-    def reshape(self, *sizes: Any) -> Any:
+    def reshape(self, *sizes: Any, shape: Any = None, name: str | None = None) -> Any:
         """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
+        sizes = sizes if shape is None else (*sizes, shape)
         wanted = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple, np.ndarray)) else sizes
-        return shape.reshaped(self, wanted)
+        return moving.reshaped(self, wanted)
 
-    def expand(self, *sizes: Any) -> Any:
+    @spelled
+    def expand(self, *sizes: Any, shape: Any = None, name: str | None = None) -> Any:
         """Returns the value broadcast to a shape; -1 for its own size there. Differentiable."""
+        sizes = sizes if shape is None else (*sizes, shape)
         return functions.expand(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
     @property
     def T(self) -> Any:
         """The value with its axes reversed."""
         ndim = len(self.shape)  # type: ignore[attr-defined]
-        return shape.transpose(self, perm=list(range(ndim))[::-1])
+        return moving.transpose(self, perm=list(range(ndim))[::-1])
 
     # -- functions ----------------------------------------------------------------------------------------------------
 
-    def matmul(self, other: Any, transpose_x: bool = False, transpose_y: bool = False) -> Any:
+    @spelled
+    def matmul(self, y: Any, transpose_x: bool = False, transpose_y: bool = False) -> Any:
         """Returns the matrix product. Differentiable in both."""
-        return functions.matmul(self, other, transpose_x=transpose_x, transpose_y=transpose_y)
+        return functions.matmul(self, y, transpose_x=transpose_x, transpose_y=transpose_y)
 
     cast = astype = functions.cast
     __abs__ = _unary(functions.abs)
@@ -164,7 +178,7 @@ class ValueMethods(NumpyProtocol):
 
     sub = subtract
 
-    def where(self, x: Any = None, y: Any = None) -> Any:
+    def where(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """Returns x where this condition holds, y elsewhere, as in Paddle; PyTorch's method is of x.
 
         Raises:

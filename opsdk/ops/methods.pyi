@@ -9,6 +9,7 @@ from opsdk.ops.numpy_protocol import NumpyProtocol
 import opsdk.ops.composed
 import opsdk.ops.composites.arranging
 import opsdk.ops.composites.formulas
+import opsdk.ops.composites.ordering
 import opsdk.ops.composites.places
 import opsdk.ops.composites.products
 import opsdk.ops.composites.statistics
@@ -30,7 +31,7 @@ class ValueMethods(NumpyProtocol):
     def T(self) -> Any:
         """The value with its axes reversed."""
 
-    def __abs__(self) -> Any:
+    def __abs__(self, name: str | None = None) -> Any:
         """|x|, real where x is complex. Gradient 0 at the kink. Differentiable."""
 
     def __add__(self, other: Any) -> Any:
@@ -141,16 +142,16 @@ class ValueMethods(NumpyProtocol):
     def __xor__(self: Any, other: Any) -> Any:
         ...
 
-    def abs(self) -> Any:
+    def abs(self, name: str | None = None) -> Any:
         """|x|, real where x is complex. Gradient 0 at the kink. Differentiable."""
 
-    def absolute(self) -> Any:
+    def absolute(self, name: str | None = None) -> Any:
         """|x|, real where x is complex. Gradient 0 at the kink. Differentiable."""
 
-    def acos(self) -> Any:
+    def acos(self, name: str | None = None) -> Any:
         """Angle in [0, π] whose cosine is x; nan beyond ±1. Differentiable."""
 
-    def acosh(self) -> Any:
+    def acosh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic cosine, ≥ 0; nan below 1, without a warning. Differentiable."""
 
     def add(self, y: Any, alpha: float = 1) -> Any:
@@ -180,59 +181,59 @@ class ValueMethods(NumpyProtocol):
 
     aminmax = opsdk.ops.composites.statistics.aminmax
 
-    def angle(self) -> Any:
+    def angle(self, name: str | None = None) -> Any:
         """The angle of a complex number in (-π, π], 0 of 0; π of negative real numbers, and 0 of positive
         ones. Differentiable.
         """
 
     any = opsdk.ops.composed.any
 
-    def arccos(self) -> Any:
+    def arccos(self, name: str | None = None) -> Any:
         """Angle in [0, π] whose cosine is x; nan beyond ±1. Differentiable."""
 
-    def arccosh(self) -> Any:
+    def arccosh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic cosine, ≥ 0; nan below 1, without a warning. Differentiable."""
 
-    def arcsin(self) -> Any:
+    def arcsin(self, name: str | None = None) -> Any:
         """Angle in [-π/2, π/2] whose sine is x; nan beyond ±1. Differentiable."""
 
-    def arcsinh(self) -> Any:
+    def arcsinh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic sine. Differentiable."""
 
-    def arctan(self) -> Any:
+    def arctan(self, name: str | None = None) -> Any:
         """Angle in [-π/2, π/2] whose tangent is x. Differentiable."""
 
     def arctan2(self, y: Any) -> Any:
         """The angle of the point (y, x), in [-π, π]; of (0, 0) 0. Differentiable."""
 
-    def arctanh(self) -> Any:
+    def arctanh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic tangent; ±inf at ±1 and nan beyond, without a warning. Differentiable."""
 
     argmax = opsdk.ops.functions.argmax
 
     argmin = opsdk.ops.functions.argmin
 
-    argsort = opsdk.ops.functions.argsort
+    argsort = opsdk.ops.composites.ordering.argsort
 
     argwhere = opsdk.ops.composites.places.nonzero
 
     as_strided = opsdk.ops.composites.arranging.as_strided
 
-    def asin(self) -> Any:
+    def asin(self, name: str | None = None) -> Any:
         """Angle in [-π/2, π/2] whose sine is x; nan beyond ±1. Differentiable."""
 
-    def asinh(self) -> Any:
+    def asinh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic sine. Differentiable."""
 
     astype = opsdk.ops.functions.cast
 
-    def atan(self) -> Any:
+    def atan(self, name: str | None = None) -> Any:
         """Angle in [-π/2, π/2] whose tangent is x. Differentiable."""
 
     def atan2(self, y: Any) -> Any:
         """The angle of the point (y, x), in [-π, π]; of (0, 0) 0. Differentiable."""
 
-    def atanh(self) -> Any:
+    def atanh(self, name: str | None = None) -> Any:
         """Inverse of the hyperbolic tangent; ±inf at ±1 and nan beyond, without a warning. Differentiable."""
 
     atleast_1d = opsdk.ops.composites.arranging.atleast_1d
@@ -248,13 +249,13 @@ class ValueMethods(NumpyProtocol):
     def bitwise_and(self, y: Any) -> Any:
         """The bits that x and y both have."""
 
-    def bitwise_invert(self) -> Any:
+    def bitwise_invert(self, name: str | None = None) -> Any:
         """The bits that x has not; of bools the opposite."""
 
     def bitwise_left_shift(self, y: Any) -> Any:
         """x with its bits moved up by y; those that leave are lost."""
 
-    def bitwise_not(self) -> Any:
+    def bitwise_not(self, name: str | None = None) -> Any:
         """The bits that x has not; of bools the opposite."""
 
     def bitwise_or(self, y: Any) -> Any:
@@ -281,7 +282,7 @@ class ValueMethods(NumpyProtocol):
 
     cdist = opsdk.ops.composites.statistics.cdist
 
-    def ceil(self) -> Any:
+    def ceil(self, name: str | None = None) -> Any:
         """The least whole number that is at least x; its derivative is zero wherever it exists, so none is given."""
 
     chain_matmul = opsdk.ops.composites.products.multi_dot
@@ -299,7 +300,7 @@ class ValueMethods(NumpyProtocol):
     def clone(self) -> Any:
         """Returns a copy that gradients flow through."""
 
-    def conj(self) -> Any:
+    def conj(self, name: str | None = None) -> Any:
         """The complex conjugate; real numbers are their own. Differentiable."""
 
     def copysign(self, y: Any) -> Any:
@@ -307,10 +308,10 @@ class ValueMethods(NumpyProtocol):
 
     corrcoef = opsdk.ops.composites.statistics.corrcoef
 
-    def cos(self) -> Any:
+    def cos(self, name: str | None = None) -> Any:
         """Cosine of x in radians; nan at ±inf, without a warning. Differentiable."""
 
-    def cosh(self) -> Any:
+    def cosh(self, name: str | None = None) -> Any:
         """Hyperbolic cosine; inf beyond the range, without a warning. Differentiable."""
 
     count_nonzero = opsdk.ops.composites.statistics.count_nonzero
@@ -345,7 +346,7 @@ class ValueMethods(NumpyProtocol):
 
     diff = opsdk.ops.composites.statistics.diff
 
-    def digamma(self) -> Any:
+    def digamma(self, name: str | None = None) -> Any:
         """The derivative of lgamma. Differentiable."""
 
     dist = opsdk.ops.composites.statistics.dist
@@ -367,30 +368,30 @@ class ValueMethods(NumpyProtocol):
 
     equal_all = opsdk.ops.composed.equal_all
 
-    def erf(self) -> Any:
+    def erf(self, name: str | None = None) -> Any:
         """The error function, 2/√π ∫₀ˣ exp(-t²) dt. Differentiable."""
 
-    def erfc(self) -> Any:
+    def erfc(self, name: str | None = None) -> Any:
         """1 - erf(x), exact where it vanishes. Differentiable."""
 
-    def erfinv(self) -> Any:
+    def erfinv(self, name: str | None = None) -> Any:
         """Inverse of erf; ±inf at ±1 and nan beyond. Differentiable."""
 
-    def exp(self) -> Any:
+    def exp(self, name: str | None = None) -> Any:
         """e to the power x; overflow gives inf, without a warning. Differentiable."""
 
-    def exp2(self) -> Any:
+    def exp2(self, name: str | None = None) -> Any:
         """2 to the power x; overflow gives inf, without a warning. Differentiable."""
 
-    def expand(self, *sizes: Any) -> Any:
+    def expand(self, *sizes: Any, shape: Any = None, name: str | None = None) -> Any:
         """Returns the value broadcast to a shape; -1 for its own size there. Differentiable."""
 
     expand_as = opsdk.ops.composed.expand_as
 
-    def expm1(self) -> Any:
+    def expm1(self, name: str | None = None) -> Any:
         """eˣ - 1, exact near 0 too; overflow gives inf, without a warning. Differentiable."""
 
-    def fix(self) -> Any:
+    def fix(self, name: str | None = None) -> Any:
         """x without its fraction; its derivative is zero wherever it exists, so none is given."""
 
     flatten = opsdk.ops.functions.flatten
@@ -404,7 +405,7 @@ class ValueMethods(NumpyProtocol):
 
     float_power = opsdk.ops.composites.formulas.float_power
 
-    def floor(self) -> Any:
+    def floor(self, name: str | None = None) -> Any:
         """The greatest whole number that is at most x; its derivative is zero wherever it exists, so none is given."""
 
     def floor_divide(self, y: Any) -> Any:
@@ -435,7 +436,7 @@ class ValueMethods(NumpyProtocol):
 
     frac = opsdk.ops.composites.formulas.frac
 
-    def gammaln(self) -> Any:
+    def gammaln(self, name: str | None = None) -> Any:
         """log |Γ(x)|; inf at 0 and below at whole numbers, without a warning. Differentiable."""
 
     gather = opsdk.ops.functions.gather
@@ -473,7 +474,7 @@ class ValueMethods(NumpyProtocol):
     def hypot(self, y: Any) -> Any:
         """√(x² + y²), without overflow. Gradient 0 at the tip, the origin. Differentiable."""
 
-    def imag(self) -> Any:
+    def imag(self, name: str | None = None) -> Any:
         """The imaginary part, 0 of real numbers. Differentiable."""
 
     index_add = opsdk.ops.lines.by_position.index_add
@@ -494,15 +495,15 @@ class ValueMethods(NumpyProtocol):
 
     isclose = opsdk.ops.composed.isclose
 
-    def isfinite(self) -> Any:
+    def isfinite(self, name: str | None = None) -> Any:
         """True where x is neither infinite nor nan."""
 
     isin = opsdk.ops.composites.places.isin
 
-    def isinf(self) -> Any:
+    def isinf(self, name: str | None = None) -> Any:
         """True where x is infinite, of either sign."""
 
-    def isnan(self) -> Any:
+    def isnan(self, name: str | None = None) -> Any:
         """True where x is nan."""
 
     isneginf = opsdk.ops.composites.formulas.isneginf
@@ -513,7 +514,7 @@ class ValueMethods(NumpyProtocol):
 
     kron = opsdk.ops.composites.products.kron
 
-    kthvalue = opsdk.ops.composites.statistics.kthvalue
+    kthvalue = opsdk.ops.composites.ordering.kthvalue
 
     def lcm(self, y: Any) -> Any:
         """The least common multiple of |x| and |y|."""
@@ -534,19 +535,19 @@ class ValueMethods(NumpyProtocol):
     def less_than(self, y: Any) -> Any:
         """x < y."""
 
-    def lgamma(self) -> Any:
+    def lgamma(self, name: str | None = None) -> Any:
         """log |Γ(x)|; inf at 0 and below at whole numbers, without a warning. Differentiable."""
 
-    def log(self) -> Any:
+    def log(self, name: str | None = None) -> Any:
         """Natural logarithm; -inf at 0 and nan below, without a warning. Differentiable."""
 
-    def log10(self) -> Any:
+    def log10(self, name: str | None = None) -> Any:
         """Logarithm to base 10; -inf at 0 and nan below, without a warning. Differentiable."""
 
-    def log1p(self) -> Any:
+    def log1p(self, name: str | None = None) -> Any:
         """log(1 + x), exact near 0 too; -inf at -1 and nan below, without a warning. Differentiable."""
 
-    def log2(self) -> Any:
+    def log2(self, name: str | None = None) -> Any:
         """Logarithm to base 2; -inf at 0 and nan below, without a warning. Differentiable."""
 
     log_softmax = opsdk.ops.functions.log_softmax
@@ -563,7 +564,7 @@ class ValueMethods(NumpyProtocol):
     def logical_and(self, y: Any) -> Any:
         """True where x and y are; numbers other than 0 are."""
 
-    def logical_not(self) -> Any:
+    def logical_not(self, name: str | None = None) -> Any:
         """True where x is zero or False."""
 
     def logical_or(self, y: Any) -> Any:
@@ -593,7 +594,7 @@ class ValueMethods(NumpyProtocol):
 
     masked_select = opsdk.ops.composites.places.masked_select
 
-    def matmul(self, other: Any, transpose_x: bool = False, transpose_y: bool = False) -> Any:
+    def matmul(self, y: Any, transpose_x: bool = False, transpose_y: bool = False) -> Any:
         """Returns the matrix product. Differentiable in both."""
 
     matrix_power = opsdk.ops.composites.products.matrix_power
@@ -624,7 +625,7 @@ class ValueMethods(NumpyProtocol):
          Differentiable.
         """
 
-    mode = opsdk.ops.composites.statistics.mode
+    mode = opsdk.ops.composites.ordering.mode
 
     moveaxis = opsdk.ops.composed.moveaxis
 
@@ -696,13 +697,13 @@ class ValueMethods(NumpyProtocol):
 
     ravel = opsdk.ops.composites.arranging.ravel
 
-    def real(self) -> Any:
+    def real(self, name: str | None = None) -> Any:
         """The real part; real numbers are their own. Differentiable."""
 
-    def reciprocal(self) -> Any:
+    def reciprocal(self, name: str | None = None) -> Any:
         """1 / x; ±inf at ±0, without a warning. Differentiable."""
 
-    def relu(self) -> Any:
+    def relu(self, name: str | None = None) -> Any:
         """max(x, 0). Gradient 0 at the kink. Differentiable."""
 
     def remainder(self, y: Any) -> Any:
@@ -720,7 +721,7 @@ class ValueMethods(NumpyProtocol):
 
     repeat_interleave = opsdk.ops.composed.repeat_interleave
 
-    def reshape(self, *sizes: Any) -> Any:
+    def reshape(self, *sizes: Any, shape: Any = None, name: str | None = None) -> Any:
         """Returns the elements in another shape; -1 once for a size that follows. Differentiable."""
 
     reshape_as = opsdk.ops.composites.arranging.view_as
@@ -732,12 +733,9 @@ class ValueMethods(NumpyProtocol):
 
     rot90 = opsdk.ops.composites.arranging.rot90
 
-    def round(self) -> Any:
-        """The nearest whole number, of two the even one; its derivative is zero wherever it exists, so none is
-        given.
-        """
+    round = opsdk.ops.composites.formulas.round
 
-    def rsqrt(self) -> Any:
+    def rsqrt(self, name: str | None = None) -> Any:
         """1 / √x; inf at 0 and nan below, without a warning. Differentiable."""
 
     scatter = opsdk.ops.lines.by_position.scatter
@@ -750,22 +748,22 @@ class ValueMethods(NumpyProtocol):
 
     sgn = opsdk.ops.composites.formulas.sgn
 
-    def sigmoid(self) -> Any:
+    def sigmoid(self, name: str | None = None) -> Any:
         """1 / (1 + exp(-x)), without overflow on either side. Differentiable."""
 
-    def sign(self) -> Any:
+    def sign(self, name: str | None = None) -> Any:
         """-1, 0 or 1; its derivative is zero wherever it exists, so none is given."""
 
-    def signbit(self) -> Any:
+    def signbit(self, name: str | None = None) -> Any:
         """True where the sign of x is set, of -0.0 too."""
 
-    def sin(self) -> Any:
+    def sin(self, name: str | None = None) -> Any:
         """Sine of x in radians; nan at ±inf, without a warning. Differentiable."""
 
-    def sinc(self) -> Any:
+    def sinc(self, name: str | None = None) -> Any:
         """sin(πx) / (πx), 1 at 0; nan at ±inf, without a warning. Differentiable."""
 
-    def sinh(self) -> Any:
+    def sinh(self, name: str | None = None) -> Any:
         """Hyperbolic sine; ±inf beyond the range, without a warning. Differentiable."""
 
     slice = opsdk.ops.composites.arranging.slice
@@ -778,14 +776,14 @@ class ValueMethods(NumpyProtocol):
 
     solve = opsdk.ops.composites.products.solve
 
-    sort = opsdk.ops.functions.sort
+    sort = opsdk.ops.composites.ordering.sort
 
     split = opsdk.ops.functions.split
 
-    def sqrt(self) -> Any:
+    def sqrt(self, name: str | None = None) -> Any:
         """Square root; nan below 0, without a warning. Differentiable."""
 
-    def square(self) -> Any:
+    def square(self, name: str | None = None) -> Any:
         """x². Differentiable."""
 
     squeeze = opsdk.ops.functions.squeeze
@@ -820,10 +818,10 @@ class ValueMethods(NumpyProtocol):
 
     take_along_dim = opsdk.ops.functions.take_along_axis
 
-    def tan(self) -> Any:
+    def tan(self, name: str | None = None) -> Any:
         """Tangent of x in radians; nan at ±inf, without a warning. Differentiable."""
 
-    def tanh(self) -> Any:
+    def tanh(self, name: str | None = None) -> Any:
         """Hyperbolic tangent. Differentiable."""
 
     tensor_split = opsdk.ops.composites.arranging.tensor_split
@@ -833,7 +831,7 @@ class ValueMethods(NumpyProtocol):
     def tile(self: Any, *numbers: Any, **options: Any) -> Any:
         """Returns x repeated whole along its axes, new ones in front for more numbers. Sizes have to be known."""
 
-    topk = opsdk.ops.functions.topk
+    topk = opsdk.ops.composites.ordering.topk
 
     trace = opsdk.ops.composed.trace
 
@@ -851,7 +849,7 @@ class ValueMethods(NumpyProtocol):
     def true_divide(self, y: Any) -> Any:
         """x / y; division by zero gives inf or nan, without a warning. Differentiable."""
 
-    def trunc(self) -> Any:
+    def trunc(self, name: str | None = None) -> Any:
         """x without its fraction; its derivative is zero wherever it exists, so none is given."""
 
     unbind = opsdk.ops.composed.unbind
@@ -887,7 +885,7 @@ class ValueMethods(NumpyProtocol):
 
     vsplit = opsdk.ops.composites.arranging.vsplit
 
-    def where(self, x: Any = None, y: Any = None) -> Any:
+    def where(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """Returns x where this condition holds, y elsewhere, as in Paddle; PyTorch's method is of x.
 
         Raises:

@@ -128,8 +128,8 @@ def _on_arrays(
 
 # What NumPy writes to its first argument, whose graph and Program would not know of it; what to write instead.
 WRITES = {
-    "np.add.at": "index_add(x, index, values) and scatter_add of opsdk give a new value, sum_at(values, index, size) "
-    "the sums alone",
+    "np.add.at": "index_add(x, index, axis, value) and scatter_add of opsdk give a new value, "
+    "sum_at(values, index, size) the sums alone",
     "np.put_along_axis": "put_along_axis(x, index, values, axis) of opsdk gives a new value",
     "np.copyto": "x.set_value(values) of a tensor",
     "np.fill_diagonal": "x[index] = values",

@@ -30,6 +30,7 @@ from opsdk.verify.inputs.calls import Call, flat, is_float
 from opsdk.verify.inputs.special import special_calls
 from opsdk.verify.kernels.agreement import measure
 from opsdk.verify.kernels.launch import launch, stand_in
+from opsdk.verify.pace import LEAST, Pace
 from opsdk.verify.report import no_backward
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
@@ -56,7 +57,7 @@ def check_gradient(session: Session) -> None:
         because = f"since {', '.join(opdef.moving)} depends on inputs"
         session.notes[f"{opdef.name}: its gradient is judged with that of {opdef.gradient_of}, {because}"] = None
         return
-    by_body = opdef.is_composite and opdef.gradient_of is None
+    by_body, pace = opdef.is_composite and opdef.gradient_of is None, Pace(session)
     for call in session.calls:
         if any(array.dtype.kind == "c" for array in flat(call.inputs)):
             _say_not_judged(session, call, "inputs")
@@ -64,7 +65,7 @@ def check_gradient(session: Session) -> None:
         asked = wanted(opdef, call)
         if asked and carriers(opdef) and (opdef.grad is not None or by_body):
             if opdef.traits.deterministic:  # else its draws have to be fixed: `check_drawn`
-                _judge(session, call)
+                _judge(session, call, pace)
         elif asked and carriers(opdef) and opdef.gradient_of is None:
             session.warn(no_backward(opdef.name))
             session.lacks_backward = True
@@ -79,7 +80,7 @@ def check_gradient(session: Session) -> None:
         elif opdef.gradient_of is None:
             _judge_declared(session, call)
     if not (session.has("vjp", "surrogate") or session.is_quick):
-        _judge_special(session)
+        _judge_special(session, pace)
     if opdef.traits.surrogate and opdef.gradient_of is None:
         _say_what_judges_values(session)
 
@@ -112,7 +113,7 @@ def _is_alike(opdef: OpDef, call: Call) -> bool:
     )
 
 
-def _judge_special(session: Session) -> None:
+def _judge_special(session: Session, pace: Pace) -> None:
     """Judges the gradient of the op, by its reference, at a few more calls, as far as the op takes them."""
     opdef, traits = session.opdef, session.opdef.traits
     if opdef.grad is None or opdef.gradient_of is not None or traits.surrogate or not traits.deterministic:
@@ -127,7 +128,8 @@ def _judge_special(session: Session) -> None:
             try:
                 outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
                 if wanted(opdef, call) and all(map(is_float, carried(opdef, outputs))):
-                    judge_case(case, "vjp", subjects.first_order(opdef, call, case.kernel), vary=False)
+                    subject = subjects.first_order(opdef, call, case.kernel)
+                    judge_case(case, "vjp", subject, vary=False, budget=pace.budget(call, subject))
             except Exception as error:
                 session.skipped[f"{opdef.name}: {call} refused, {said(error)}"] = None
 
@@ -141,7 +143,7 @@ def _say_not_judged(session: Session, call: Call, what: str) -> None:
         session.skipped[told] = None
 
 
-def _judge(session: Session, call: Call) -> None:
+def _judge(session: Session, call: Call, pace: Pace) -> None:
     opdef, traits = session.opdef, session.opdef.traits
     outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
     if any(array.dtype.kind == "c" for array in carried(opdef, outputs)):
@@ -153,14 +155,16 @@ def _judge(session: Session, call: Call) -> None:
     repeats_formulas = call.extra and not call.attrs
     if opdef.grad is None:
         case = session.reference(call)
-        judge_case(case, "vjp", subjects.first_order(opdef, call, None))
+        subject = subjects.first_order(opdef, call, None)
+        judge_case(case, "vjp", subject, vary=pace.is_first(call), budget=pace.budget(call, subject))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
-            judge_second(case, subjects.second_order(opdef, call, cotangents))
+            _judge_second(case, subjects.second_order(opdef, call, cotangents), pace)
         return
+    budget = pace.budget(call, subjects.first_order(opdef, call, None))
     with one_forward():  # the reference, whatever kernel of the gradient op is beside it
         for case in cases_of(session, call):
-            _judge_kernel(case, outputs, cotangents)
+            _judge_kernel(case, outputs, cotangents, vary=pace.is_first(call), budget=budget)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):
@@ -174,10 +178,10 @@ def _judge(session: Session, call: Call) -> None:
             what = f"reads the residual {', '.join(gradient.moving)}" if gradient.moving else "is opaque NumPy code"
             session.notes[f"{opdef.name}: order 1 only, its backward {what}"] = None
         else:
-            judge_second(_second_case(session, call), subjects.second_order(opdef, call, cotangents))
+            _judge_second(_second_case(session, call), subjects.second_order(opdef, call, cotangents), pace)
 
 
-def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
+def _judge_kernel(case: Case, outputs: Any, cotangents: Any, *, vary: bool, budget: int) -> None:
     """Judges one kernel of the gradient op."""
     opdef, session, traits = case.opdef, case.session, case.opdef.traits
     if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
@@ -195,7 +199,7 @@ def _judge_kernel(case: Case, outputs: Any, cotangents: Any) -> None:
     is_derived = opdef.gradient_of is not None and callable(opdef.rule)
     subject = subjects.first_order(opdef, case.call, case.kernel)
     conceding = within_rounding(opdef, case.call, subject, dtype, session.seed) if dtype and is_short else None
-    judge_case(case, "vjp", subject, vary=not is_short and not is_derived, conceding=conceding)
+    judge_case(case, "vjp", subject, vary=vary and not (is_short or is_derived), conceding=conceding, budget=budget)
 
 
 def cases_of(session: Session, call: Call) -> Iterator[Case]:
@@ -226,7 +230,16 @@ def _second_case(session: Session, call: Call) -> Case:
     return case if second is None else replace(case, at=f"{second.op.opdef.origin}, {second.op.opdef.schema.name}")
 
 
-def judge_second(case: Case, subject: Subject) -> None:
+def _judge_second(case: Case, subject: Subject, pace: Pace) -> None:
+    """Judges the gradient of the gradient where there is work left for it, or says that there is none."""
+    if not pace.has_room(case.call, subject):
+        told = "gradient of its gradient at {}: not judged for the time that it takes; --thorough does"
+        case.session.skipped[f"{case.opdef.name}, {told.format(case.call)}"] = None
+        return
+    judge_second(case, subject, pace.budget(case.call, subject))
+
+
+def judge_second(case: Case, subject: Subject, budget: int | None = None) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
     if session.is_quick:
@@ -242,7 +255,7 @@ def judge_second(case: Case, subject: Subject) -> None:
         message = f"{opdef.subject}, gradient of its gradient: sample {case.call}, raised {said(error)}"
         case.find_raised("vjp2", message, error, at=case.at.rpartition(", ")[0] or case.at)  # without the name
     else:
-        judge_case(case, "vjp2", subject)
+        judge_case(case, "vjp2", subject, budget=budget)
 
 
 def _judge_declared(session: Session, call: Call) -> None:
@@ -254,11 +267,17 @@ def _judge_declared(session: Session, call: Call) -> None:
 
 
 def judge_case(
-    case: Case, check: str, subject: Subject, *, vary: bool = True, conceding: Subject | None = None
+    case: Case,
+    check: str,
+    subject: Subject,
+    *,
+    vary: bool = True,
+    conceding: Subject | None = None,
+    budget: int | None = None,
 ) -> None:
     """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says.
 
-    What it finds is asked of `conceding` again, where that is given.
+    What it finds is asked of `conceding` again, where that is given; `budget` is the session's unless it is.
     """
     session, call, name, line = case.session, case.call, case.opdef.name, case.line
     with case.timed(check):
@@ -268,7 +287,8 @@ def judge_case(
             is_varied = vary and check != "vjp2" and not call.extra and not session.is_quick
             moving = subjects.without_constants(case.opdef, subject)
             beside = None if conceding is None else subjects.without_constants(case.opdef, conceding)
-            report = ask(case, check, moving, vary=("values",) if is_varied else False, conceding=beside)
+            kinds = ("values",) if is_varied else False
+            report = ask(case, check, moving, vary=kinds, conceding=beside, budget=budget)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
                 _find_surrogate(case, check, error)
@@ -295,7 +315,15 @@ def _find_surrogate(case: Case, check: str, error: Exception) -> None:
 
 
 # Any: what gradcheck is to vary, as it takes that.
-def ask(case: Case, check: str, subject: Subject, *, vary: Any, conceding: Subject | None = None) -> gradcheck.Report:
+def ask(
+    case: Case,
+    check: str,
+    subject: Subject,
+    *,
+    vary: Any,
+    conceding: Subject | None = None,
+    budget: int | None = None,
+) -> gradcheck.Report:
     """Asks gradcheck, and records as findings of the op what it finds, and finds of `conceding` too.
 
     Raises:
@@ -305,9 +333,9 @@ def ask(case: Case, check: str, subject: Subject, *, vary: Any, conceding: Subje
     report = gradcheck.check(
         **vars(subject),
         seed=session.seed,
-        budget=session.budget,
+        budget=budget or session.budget,
         vary=vary,
-        behaviour=session.is_new(check, *_kind(case)),
+        behaviour=budget != LEAST and session.is_new(check, *_kind(case)),
         trace=session.trace,
     )
     case.keep_traces(check, report.trace)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import DTypeError, InPlaceError, InputValueError
+from opsdk.core.errors import ArityError, DTypeError, InPlaceError, InputValueError
 
 N = 4000
 # By method: its arguments, and mean and standard deviation of its distribution; None where there is none.
@@ -60,7 +60,7 @@ def test_what_is_drawn_by_values():
 
 
 REFUSED = {
-    "uniform_: expected min, max, got [1, 2, 3]": (InputValueError, lambda: opsdk.zeros([2]).uniform_(1, 2, 3)),
+    "uniform_: expected min, max, got [1, 2, 3]": (ArityError, lambda: opsdk.zeros([2]).uniform_(1, 2, 3)),
     "normal_: scale < 0, got": (InputValueError, lambda: opsdk.zeros([2]).normal_(0, -1)),
     "normal_: expected a tensor of numbers, got bool": (DTypeError, lambda: opsdk.zeros([2]).bool().normal_()),
     "bernoulli: x expected probabilities in [0, 1]": (InputValueError, lambda: opsdk.bernoulli(np.array([2.0]))),

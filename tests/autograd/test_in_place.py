@@ -211,3 +211,14 @@ def test_what_a_wider_float_gives_is_rounded_to_the_tensors_dtype_and_differenti
     y.sum().backward()
     assert (x.grad.dtype, x.grad.tolist()) == (np.float32, [2.0, 2.0])
     assert (shift.grad.dtype, shift.grad.tolist()) == (np.float64, [1.0, 1.0])
+
+
+def test_in_place_functions_of_several_steps_have_their_gradient():
+    x = opsdk.to_tensor(np.array([0.3, 0.4]), stop_gradient=False)
+    (x * 1.0).logit_().sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 1 / (np.array([0.3, 0.4]) * np.array([0.7, 0.6])), rtol=1e-12)
+
+
+def test_tests_in_place_take_the_other_by_name():
+    x = opsdk.to_tensor(np.array([1.0, 2.0]))
+    assert x.equal_(y=opsdk.to_tensor(np.array([1.0, 3.0]))).tolist() == [1, 0]

@@ -78,3 +78,19 @@ def test_a_device_is_a_place_by_its_name():
         with pytest.raises(PlaceError, match="device expected 'cpu', 'cuda', 'cuda:0' or a place, got"):
             opsdk.device(wrong)
     assert (opsdk.long, opsdk.float, opsdk.half) == (opsdk.int64, opsdk.float32, opsdk.float16)
+
+
+def test_name_is_taken_everywhere_and_means_nothing():
+    x = opsdk.ones([2, 3], name="ones")
+    assert opsdk.abs(x, name="a").tolist() == x.tanh(name=None).atanh(name="b").round(name="c").tolist()
+    assert x.reshape(shape=[3, 2], name="d").shape == x.view(shape=[3, 2]).shape == [3, 2]
+    assert x.expand(size=[2, 2, 3]).shape == [2, 2, 3] and x.new_zeros(size=[2]).shape == [2]
+    assert opsdk.zeros(size=(2, 3)).shape == [2, 3]
+    with pytest.raises(TypeError, match="name"):
+        opsdk.abs(x, name=3)
+
+
+@pytest.mark.parametrize("name", ["is_complex", "is_floating_point", "is_integer", "rand_like", "randn_like"])
+def test_of_what_is_no_value_there_is_a_named_error(name):
+    with pytest.raises(DTypeError, match=f"{name}: expected a tensor or array, got object"):
+        getattr(opsdk, name)(object())

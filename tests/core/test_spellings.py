@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ArityError, AttributeValueError
+from opsdk.core.errors import ArityError
 from opsdk.core.spellings import renamed
 
 X = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 4.0]])
@@ -69,5 +69,6 @@ def test_names_that_a_function_has_stay_and_unknown_ones_are_refused():
         opsdk.sum(X, nowhere=1)
     with pytest.raises(ArityError, match="nothing is called 'nowhere'"):
         opsdk.add(X, X, nowhere=1)
-    with pytest.raises(AttributeValueError, match="std, var: correction expected 0 or 1, got 2"):
-        opsdk.std(X, dim=1, correction=2)
+    assert renamed({"name": "ours"}, {"x"}) == {}
+    assert renamed({"name": "ours"}, {"x", "name"}) == {"name": "ours"}
+    assert renamed({"name": 3}, {"x"}) == {"name": 3}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import ArityError, BindingError, ProgramError, ReturnError, ShapeError
+from opsdk.core.errors import ArityError, AxisError, BindingError, ProgramError, ReturnError, ShapeError
 from opsdk.core.spec import TensorSpec
 from opsdk.define.infer import InferFunction, broadcast, first_spec, like, normalize_axes, reduce
 from opsdk.define.schema.parse import parse_schema
@@ -118,12 +118,12 @@ def test_axes_become_positions(axis, found):
 
 @pytest.mark.parametrize("axis", [2, -3])
 def test_an_axis_outside_of_the_array_is_refused(axis):
-    with pytest.raises(ShapeError, match=rf"^sum: axis expected in \[-2, 2\), got {axis}"):
+    with pytest.raises(AxisError, match=rf"^sum: axis expected in \[-2, 2\), got {axis}"):
         normalize_axes(axis, 2, "sum")
 
 
 def test_an_axis_that_occurs_twice_is_refused():
-    with pytest.raises(ShapeError, match=r"^sum: axis expected each dimension once, got \(0, -2\)"):
+    with pytest.raises(AxisError, match=r"^sum: axis expected each dimension once, got \(0, -2\)"):
         normalize_axes((0, -2), 2, "sum")
 
 

@@ -191,7 +191,7 @@ PLACED = {
         lambda x: np.concatenate([x[:, :1], X[:, :1]], 1),
     ),
     "index_add": (
-        lambda x: opsdk.index_add(x, np.array([1, 1]), X, 1),
+        lambda x: opsdk.index_add(x, np.array([1, 1]), 1, X),
         lambda x: x + np.stack([0 * X[:, 0], X.sum(1)], 1),
     ),
 }
@@ -207,6 +207,19 @@ PRODUCTS = {
     "kron": (lambda x: opsdk.kron(x[0], M.T), lambda x: np.kron(x[0], M.T)),
     "kron of a vector": (lambda x: opsdk.kron(x, M[0]), lambda x: np.kron(x, M[0])),
     "cross": (lambda x: opsdk.cross(x, X[::-1]), lambda x: np.cross(x, X[::-1])),
+    "matrix_power, of the inverse": (
+        lambda x: opsdk.matrix_power(x[:, :, :2], -3),
+        lambda x: np.linalg.matrix_power(x[:, :, :2], -3),
+    ),
+    "linalg.vander": (lambda x: opsdk.linalg.vander(x[0, 0]), lambda x: np.vander(x[0, 0], increasing=True)),
+    "block_diag, one after another": (
+        lambda x: opsdk.block_diag(x[0], x[1, 0]),
+        lambda x: np.block([[x[0], np.zeros((2, 3))], [np.zeros((1, 3)), x[1, :1]]]),
+    ),
+    "multi_dot, one after another": (
+        lambda x: opsdk.chain_matmul(x[0], x[0].T, M),
+        lambda x: x[0] @ x[0].T @ M,
+    ),
     "matrix_power": (lambda x: opsdk.matrix_power(x[:, :, :2], 5), lambda x: np.linalg.matrix_power(x[:, :, :2], 5)),
     "multi_dot": (lambda x: opsdk.multi_dot([x[0], M.T, M]), lambda x: x[0] @ M.T @ M),
     "vander": (lambda x: opsdk.vander(x[0, 0]), lambda x: np.vander(x[0, 0])),

@@ -193,3 +193,8 @@ def test_an_attribute_that_paddle_refuses_is_refused(name):
     (attr,) = WRONG[name]
     with pytest.raises(ValueError, match=f"attribute '{attr}' expected float"):
         getattr(F, name)(BENDS, **WRONG[name])
+
+
+def test_nan_goes_through_what_is_bent():
+    for name in ("hardtanh", "hardsigmoid", "hardshrink", "softshrink", "thresholded_relu", "relu6", "hardswish"):
+        assert np.isnan(getattr(opsdk.nn.functional, name)(opsdk.to_tensor(np.nan)).numpy()), name

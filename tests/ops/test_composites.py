@@ -148,7 +148,6 @@ REFUSED = {
         lambda: opsdk.tensordot(X, X, [[0], []]),
     ),
     "cross: expected size 3 along axis 0": (ShapeError, lambda: opsdk.cross(X, X, 0)),
-    "matrix_power: n expected a number >= 0, got -1": (AttributeValueError, lambda: opsdk.matrix_power(np.eye(2), -1)),
     "op 'opsdk::inverse': x expected matrices with an inverse, got a singular one": (
         InputValueError,
         lambda: opsdk.inverse(np.ones((2, 2))),
@@ -219,3 +218,26 @@ def test_factors_of_zero_keep_nan_out():
     assert opsdk.addmm(np.full((2, 2), np.nan), np.eye(2), np.eye(2), beta=0.0).tolist() == [[1, 0], [0, 1]]
     assert opsdk.xlogy(np.zeros(3), np.array([0.0, -1.0, np.inf])).tolist() == [0, 0, 0]
     assert opsdk.diag_embed(np.array([np.inf, 1.0])).tolist() == [[np.inf, 0], [0, 1]]
+
+
+def test_an_infinity_beside_a_number_has_the_infinity_for_its_median():
+    assert opsdk.median(np.array([-np.inf, 3.0])).tolist() == -np.inf
+    assert opsdk.nanmedian(np.array([np.nan, np.inf, 3.0])).tolist() == np.inf
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian", "nanmean", "inverse", "det"])
+def test_of_whole_numbers_there_is_the_default_dtype(name):
+    whole = np.array([[2, 1], [1, 3]])
+    made = getattr(opsdk, name)(whole)
+    assert made.dtype == np.float32
+    np.testing.assert_allclose(made, getattr(opsdk, name)(whole.astype(float)), rtol=1e-6)
+
+
+def test_what_is_in_order_takes_the_words_of_others():
+    x = np.array([2.0, 1.0, 3.0])
+    assert opsdk.topk(x, 2, None, sorted=False)[0].tolist() == [3, 2]
+    assert opsdk.kthvalue(x, 1, None)[0].tolist() == 1
+    assert opsdk.sort(x, stable=True).tolist() == opsdk.unique(x, sorted=True).tolist() == [1, 2, 3]
+    assert opsdk.round(x * 0.137, 2).tolist() == np.round(x * 0.137, 2).tolist()
+    assert opsdk.round(x * 37, decimals=-1).tolist() == [70, 40, 110]
+    assert opsdk.sum(x, dtype="float64").dtype == np.float64

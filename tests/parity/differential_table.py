@@ -236,7 +236,8 @@ BUILT_IN: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[Draw]]] =
         [reals((2, 4), (2, 3))],
     ),
     "scatter_add, many": (
-        lambda x, v: opsdk.index_add(x, np.arange(3000) % 2, v), lambda x, v: x.index_add(0, torch.arange(3000) % 2, v),
+        lambda x, v: opsdk.index_add(x, np.arange(3000) % 2, 0, v),
+        lambda x, v: x.index_add(0, torch.arange(3000) % 2, v),
         [reals((2, 3), (3000, 3), low=0.5, high=1.5)],
     ),
     "put_along_axis": (

@@ -17,7 +17,7 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
     """Returns the layer of an activation, which is made with the attributes of the op."""
     name, opdef = activation.layer, activation.op.opdef
     doc = str(opdef.doc)
-    function = activation.function(functional.__name__)
+    function = getattr(functional, activation.op.__name__)
 
     def member(method: Any, kind: str, types: dict[str, str], doc: str, *defaults: Any) -> Any:
         place, source = f"{name}.{kind}", opdef.origin

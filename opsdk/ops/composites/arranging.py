@@ -361,9 +361,10 @@ def diagflat(x: Any, offset: int = 0) -> Any:
     return composed.diag(ravel(x), offset)
 
 
-def block_diag(inputs: Sequence[Any]) -> Any:
-    """Returns a matrix with matrices along its diagonal, and zeros elsewhere."""
-    blocks = [atleast_2d(value) for value in inputs]
+def block_diag(inputs: Sequence[Any], *others: Any) -> Any:
+    """Returns a matrix with matrices, a list or one after another, along its diagonal, and zeros elsewhere."""
+    given = (inputs, *others) if others or hasattr(inputs, "shape") else inputs
+    blocks = [atleast_2d(value) for value in given]
     widths = [moving.known_size(block, 1, "block_diag") for block in blocks]
     around = [[0, 0, sum(widths[:i]), sum(widths[i + 1 :])] for i in range(len(widths))]
     return joining.concat([resizing.pad(x, pad=at) for x, at in zip(blocks, around, strict=True)], axis=0)

@@ -36,12 +36,21 @@ def neg(x: Any) -> Any:
 
 def positive(x: Any) -> Any:
     """Returns x itself, of numbers."""
-    return x
+    return moving.as_value(x)
 
 
 def frac(x: Any) -> Any:
     """Returns x without its whole part, with the sign of x."""
     return elementwise.elementwise_sub(x, elementary.trunc(x))
+
+
+def round(x: Any, decimals: int = 0) -> Any:
+    """Returns the nearest whole numbers, of two equally near the even one; with decimals of x · 10ᵈ, over 10ᵈ."""
+    if not decimals:
+        return elementary.round(x)
+    power = 10.0 ** abs(decimals)
+    there, back = (multiply, divide) if decimals > 0 else (divide, multiply)
+    return back(elementary.round(there(moving.as_value(x), power)), power)
 
 
 def deg2rad(x: Any) -> Any:
@@ -103,7 +112,7 @@ def heaviside(x: Any, y: Any) -> Any:
     return where(logical.equal(x, 0), y, step)
 
 
-def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """Returns x with numbers in place of nan and the infinities: the dtype's greatest and least unless given."""
     x = moving.as_value(x)
     if x.dtype.kind in "biu":
@@ -112,7 +121,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     for test, number in (
         (isposinf, most if posinf is None else posinf),
         (isneginf, -most if neginf is None else neginf),
-        (logical.isnan, nan),
+        (logical.isnan, 0.0 if nan is None else nan),
     ):
         x = where(test(x), fill_any_like(x, value=number), x)
     return x

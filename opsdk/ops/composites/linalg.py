@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from opsdk.core.spellings import spelled
+from opsdk.ops import functions
 from opsdk.ops.functions import (
     corrcoef,
     cov,
@@ -15,10 +19,17 @@ from opsdk.ops.functions import (
     norm,
     slogdet,
     solve,
-    vander,
     vecdot,
 )
 from opsdk.ops.functions import inverse as inv
+
+
+# Any: arrays, tensors or Program variables, and the same out.
+@spelled
+def vander(x: Any, N: int | None = None) -> Any:
+    """Returns the powers of each element of a vector from 0 up, a row each, as in PyTorch, which alone has it here."""
+    return functions.vander(x, N, increasing=True)
+
 
 __all__ = [
     "corrcoef",

@@ -57,6 +57,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
+    sorted: bool = True,
 ) -> Any:
     """Returns the distinct elements in order, or slices along an axis; the first of equal ones gets the gradient.
 
@@ -66,6 +67,7 @@ def unique(
         return_inverse: whether it is given which of them each element is.
         return_counts: whether it is given how often each occurs.
         axis: of the slices; elements unless given.
+        sorted: without meaning: they are in order always.
     """
     return _distinct(x, axis, False, return_index, return_inverse, return_counts)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.errors import ShapeError
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import elementwise, joining, logical, reduction, resizing
 from opsdk.ops import shape as moving
@@ -101,14 +101,10 @@ def cross(x: Any, y: Any, axis: int | None = None) -> Any:
 
 
 def matrix_power(x: Any, n: int) -> Any:
-    """Returns the product of n times a square matrix, the identity for 0.
-
-    Raises:
-        AttributeValueError: n is below 0.
-    """
+    """Returns the product of n times a square matrix, the identity for 0, of its inverse below 0."""
     x = moving.with_axes(x, 2, "matrix_power")
     if n < 0:
-        raise AttributeValueError(f"matrix_power: n expected a number >= 0, got {n}; invert the matrix first")
+        return matrix_power(solving.inverse(x), -n)
     if not n:
         return elementwise.elementwise_add(
             fill_any_like(x), np.eye(moving.known_size(x, -1, "matrix_power"), dtype=x.dtype)
@@ -120,10 +116,10 @@ def matrix_power(x: Any, n: int) -> Any:
     return made
 
 
-def multi_dot(x: Sequence[Any]) -> Any:
-    """Returns the product of matrices, one after another from the left."""
-    made, *others = x
-    for other in others:
+def multi_dot(x: Sequence[Any], *others: Any) -> Any:
+    """Returns the product of matrices, a list or one after another, from the left."""
+    made, *rest = (x, *others) if others or hasattr(x, "shape") else x
+    for other in rest:
         made = matmul(made, other)
     return made
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.dtype import computed_in, is_differentiable
+from opsdk.core.dtype import as_floating, computed_in, is_differentiable
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import composed, elementary, elementwise, joining, logical, reduction
 from opsdk.ops import shape as moving
 from opsdk.ops.complex import conj
+from opsdk.ops.composites.ordering import at_places
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.lines import moments, running, sorting
@@ -42,16 +43,20 @@ def aminmax(x: Any, axis: _Axis = None, keepdim: bool = False) -> tuple[Any, Any
     return amin(x, axis, keepdim), amax(x, axis, keepdim)
 
 
-def std_mean(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> tuple[Any, Any]:
+def std_mean(
+    x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Any, Any]:
     """Returns the standard deviation and the mean over axes."""
     mean = reduction.reduce_mean(x, axis=moving.as_axes(axis), keepdim=keepdim)
-    return moments.std(x, axis, unbiased, keepdim), mean
+    return moments.std(x, axis, unbiased, keepdim, correction=correction), mean
 
 
-def var_mean(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> tuple[Any, Any]:
+def var_mean(
+    x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> tuple[Any, Any]:
     """Returns the variance and the mean over axes."""
     mean = reduction.reduce_mean(x, axis=moving.as_axes(axis), keepdim=keepdim)
-    return moments.var(x, axis, unbiased, keepdim), mean
+    return moments.var(x, axis, unbiased, keepdim, correction=correction), mean
 
 
 def count_nonzero(x: Any, axis: _Axis = None, keepdim: bool = False) -> Any:
@@ -71,7 +76,7 @@ def nanmean(x: Any, axis: _Axis = None, keepdim: bool = False) -> Any:
     held = moving.cast(logical.logical_not(logical.isnan(x)), dtype=wide)
     count = reduction.reduce_sum(held, axis=moving.as_axes(axis), keepdim=keepdim)
     made = elementwise.elementwise_div(nansum(moving.cast(x, dtype=wide), axis, keepdim), count)
-    return moving.cast(made, dtype=x.dtype) if is_differentiable(x.dtype) else made
+    return moving.cast(made, dtype=as_floating(x.dtype))
 
 
 def _without_nan(x: Any) -> Any:
@@ -175,8 +180,7 @@ def _ranked(x: Any, share: float, axis: _Axis, keepdim: bool, how: str, skips: b
     )
     made = first
     if how in ("linear", "midpoint"):
-        weight = elementwise.elementwise_sub(place, low) if how == "linear" else np.asarray(0.5)
-        made = _between(first, second, weight)
+        made = _between(first, second, elementwise.elementwise_sub(place, low) if how == "linear" else None)
     if not skips:
         broken = logical.reduce_any(is_nan, axis=[-1], keepdim=True)
         made = joining.where(broken, getitem(ordered, index=encode_index((..., slice(-1, None)))[0]), made)
@@ -185,40 +189,17 @@ def _ranked(x: Any, share: float, axis: _Axis, keepdim: bool, how: str, skips: b
 
 
 def _between(low: Any, high: Any, weight: Any) -> Any:
-    """Returns low + weight (high - low), and an infinity where both are it."""
+    """Returns low + weight (high - low), and an infinity where both are it; without a weight the mean of the two."""
     wide = computed_in(low.dtype) if is_differentiable(low.dtype) else np.dtype("float64")
     first, second = moving.cast(low, dtype=wide), moving.cast(high, dtype=wide)
-    weight = moving.cast(moving.as_value(weight), dtype=wide)
-    same = logical.logical_and(logical.equal(first, second), logical.isinf(first))
-    apart = joining.where(same, fill_any_like(first), elementwise.elementwise_sub(second, first))
-    made = elementwise.elementwise_add(first, elementwise.elementwise_mul(weight, apart))
-    return moving.cast(made, dtype=low.dtype) if is_differentiable(low.dtype) else made
-
-
-def kthvalue(x: Any, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    """Returns the kth least element along an axis, counted from 1, and its position.
-
-    Raises:
-        ShapeError: the axis has fewer elements.
-    """
-    x = moving.as_value(x)
-    at = normalize_axes([axis], len(x.shape), "kthvalue")[0]
-    size = moving.known_size(x, at, "kthvalue")
-    if not 1 <= k <= size:
-        raise ShapeError(f"kthvalue: k expected in [1, {size}], got {k}")
-    order = sorting.argsort(x, axis=at, descending=False)
-    return _at_places(x, getitem(order, index=encode_index((*[slice(None)] * at, slice(k - 1, k)))[0]), at, keepdim)
-
-
-def mode(x: Any, axis: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    """Returns the most frequent element along an axis, of several the least, and its last position."""
-    x = moving.as_value(x)
-    return _at_places(x, running.mode_place(x, axis=axis), axis, keepdim)
-
-
-def _at_places(x: Any, places: Any, axis: int, keepdim: bool = True) -> tuple[Any, Any]:
-    made = take_along_axis(x, places, axis=axis), places
-    return made if keepdim else tuple(moving.squeeze(each, axis=[axis]) for each in made)
+    if weight is None:  # of halves, so that an infinity beside a number is the mean
+        made = elementwise.elementwise_add(*(elementwise.elementwise_mul(each, 0.5) for each in (first, second)))
+    else:
+        same = logical.logical_and(logical.equal(first, second), logical.isinf(first))
+        apart = joining.where(same, fill_any_like(first), elementwise.elementwise_sub(second, first))
+        weight = moving.cast(moving.as_value(weight), dtype=wide)
+        made = elementwise.elementwise_add(first, elementwise.elementwise_mul(weight, apart))
+    return moving.cast(made, dtype=as_floating(low.dtype))
 
 
 def cummax(x: Any, axis: int | None = None, dtype: Any = "int64") -> tuple[Any, Any]:
@@ -233,7 +214,7 @@ def cummin(x: Any, axis: int | None = None, dtype: Any = "int64") -> tuple[Any, 
 
 def _cumulative(place: Any, x: Any, axis: int | None, dtype: Any) -> tuple[Any, Any]:
     x = moving.as_value(x) if axis is not None else moving.reshape(moving.as_value(x), shape=[-1])
-    values, places = _at_places(x, place(x, axis=axis or 0), axis or 0)
+    values, places = at_places(x, place(x, axis=axis or 0), axis or 0)
     return values, places if np.dtype(dtype) == np.int64 else moving.cast(places, dtype=np.dtype(dtype))
 
 

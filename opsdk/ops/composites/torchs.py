@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import composed, joining, reduction
 from opsdk.ops import shape as moving
 from opsdk.ops.composites import places, statistics
-from opsdk.ops.lines import along_axis, by_position, moments, sorting
+from opsdk.ops.lines import along_axis, by_position, sorting
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 FORMS: dict[str, Callable[..., Any]] = {}
@@ -78,22 +77,6 @@ def _split(x: Any, num_or_sections: int | Sequence[int], dim: int = 0) -> list[A
     return list(joining.split(x, sections=list(num_or_sections), axis=dim))
 
 
-@_form("std")
-def _std(x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int = 1) -> Any:
-    return moments.std(x, dim, _is_unbiased(unbiased, correction), keepdim)
-
-
-@_form("var")
-def _var(x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int = 1) -> Any:
-    return moments.var(x, dim, _is_unbiased(unbiased, correction), keepdim)
-
-
-def _is_unbiased(unbiased: bool, correction: int) -> bool:
-    if correction not in (0, 1):
-        raise AttributeValueError(f"std, var: correction expected 0 or 1, got {correction!r}")
-    return unbiased and correction == 1
-
-
 @_form("transpose", by_place=True)
 def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return composed.swapaxes(x, dim0, dim1)
@@ -122,7 +105,7 @@ def _index_select(x: Any, dim: int, index: Any) -> Any:
 
 @_form("index_add", by_place=True)
 def _index_add(x: Any, dim: int, index: Any, values: Any, alpha: float = 1) -> Any:
-    return by_position.index_add(x, index, values if alpha == 1 else values * alpha, dim)
+    return by_position.index_add(x, index, dim, values, alpha)
 
 
 @_form("index_fill", by_place=True)

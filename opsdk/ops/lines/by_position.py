@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.core.errors import AttributeValueError, ShapeError
+from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
 from opsdk.core.fit import as_numbers
 from opsdk.define.infer import normalize_axes
 from opsdk.ops.elements.index_put import index_put_
@@ -107,21 +107,27 @@ def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True) -> Any:
     return scatter_add(cleared, lines, updates, axis=normalize_axes([0], len(x.shape), "scatter")[0])
 
 
-def index_add(x: Any, index: Any, values: Any, axis: int = 0) -> Any:
+def index_add(x: Any, index: Any, axis: int, value: Any, alpha: float = 1) -> Any:
     """Returns x with slices added at integer positions along an axis, as `np.add.at` adds them. Differentiable in both.
 
     Args:
         x: of any numeric dtype.
         index: positions along the axis, with one axis.
-        values: the slices; sizes of 1 broadcast.
-        axis: of x and of the values.
+        axis: of x and of the slices.
+        value: the slices; sizes of 1 broadcast.
+        alpha: a factor on them.
 
     Raises:
         ShapeError: the index has another number of axes.
+        DTypeError: the axis is none, as where the slices stand in its place.
     """
     x, index = _value(x), _value(index)
+    if not isinstance(axis, (int, np.integer)):
+        raise DTypeError(
+            f"index_add: axis expected a whole number, got {type(axis).__name__}; the order is x, index, axis, value"
+        )
     if len(index.shape) != 1:
         raise ShapeError(f"index_add: index expected one axis, got shape {tuple(index.shape)}; scatter_add takes more")
     at = normalize_axes([axis], len(x.shape), "index_add")[0]
     lines = unsqueeze(index, axis=[i for i in range(len(x.shape)) if i != at])
-    return scatter_add(x, lines, values, axis=at)
+    return scatter_add(x, lines, value if alpha == 1 else _value(value) * alpha, axis=at)

@@ -14,36 +14,46 @@ from opsdk.core.errors import AttributeValueError
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import elementary, elementwise, joining, logical, reduction
 from opsdk.ops import shape as moving
+from opsdk.ops.complex import imag, real
 from opsdk.ops.creation import fill_any_like
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 _Axis = int | Sequence[int] | None
 
 
-def var(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> Any:
-    """Returns the mean square distance from the mean, over axes; unbiased divides by one less than their elements.
+def var(
+    x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Any:
+    """Returns the mean square distance from the mean, over axes, a real number of complex ones too.
 
-    Of one element the unbiased variance is nan, without a warning. float16 and bfloat16 are computed in float32 and
+    Unbiased divides by one less than there are elements, and a correction by that much less. Of one element the
+    unbiased variance is nan, without a warning. float16 and bfloat16 are computed in float32 and
     rounded once. Sizes have to be known.
     """
     x = moving.as_value(x)
-    return _rounded(_variance(x, axis, unbiased, keepdim), x)
+    return _rounded(_variance(x, axis, unbiased, keepdim, correction), x)
 
 
-def _variance(x: Any, axis: _Axis, unbiased: bool, keepdim: bool) -> Any:
+def _variance(x: Any, axis: _Axis, unbiased: bool, keepdim: bool, correction: float | None) -> Any:
     x = _widened(x)
     axes = list(normalize_axes(moving.as_axes(axis), len(x.shape), "var"))
     count = math.prod(moving.known_size(x, at, "var") for at in axes)
     apart = x - reduction.reduce_mean(x, axis=axes, keepdim=True)
-    total = reduction.reduce_sum(elementary.square(apart), axis=axes, keepdim=keepdim) if axes else apart * apart
-    over = count - 1 if unbiased else count
+    if apart.dtype.kind == "c":
+        squares = elementary.square(real(apart)) + elementary.square(imag(apart))
+    else:
+        squares = elementary.square(apart)
+    total = reduction.reduce_sum(squares, axis=axes, keepdim=keepdim) if axes else squares
+    over = count - (float(unbiased) if correction is None else correction)
     return total * (1.0 / over if over > 0 else math.nan)
 
 
-def std(x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False) -> Any:
+def std(
+    x: Any, axis: _Axis = None, unbiased: bool = True, keepdim: bool = False, *, correction: float | None = None
+) -> Any:
     """Returns the square root of the variance, over axes."""
     x = moving.as_value(x)
-    return _rounded(elementary.sqrt(_variance(x, axis, unbiased, keepdim)), x)
+    return _rounded(elementary.sqrt(_variance(x, axis, unbiased, keepdim, correction)), x)
 
 
 def _widened(x: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.core.dtype import as_floating
 from opsdk.core.errors import InputValueError, ShapeError
 from opsdk.core.spec import TensorSpec, shape_text
 from opsdk.core.written import entry, written
@@ -27,7 +28,7 @@ def _check(x: TensorSpec | np.ndarray, subject: str) -> None:
 
 
 def _solved(compute: Callable[..., np.ndarray], *arrays: np.ndarray, subject: str) -> np.ndarray:
-    """Returns what NumPy computes, in the dtype of the last array: 16-bit floats in float32, others in float64.
+    """Returns what NumPy computes, in the dtype of the last array: 16-bit floats in float32, whole numbers in float64.
 
     Raises:
         ShapeError: the matrices are not square.
@@ -38,15 +39,11 @@ def _solved(compute: Callable[..., np.ndarray], *arrays: np.ndarray, subject: st
     wide = np.dtype("float32") if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
     wide = np.dtype("float64") if wide.kind in "biu" else wide
     try:
-        return compute(*[array.astype(wide, copy=False) for array in arrays]).astype(_dtype(dtype), copy=False)
+        return compute(*[array.astype(wide, copy=False) for array in arrays]).astype(as_floating(dtype), copy=False)
     except np.linalg.LinAlgError as error:
         raise InputValueError(
             f"op 'opsdk::{subject}': x expected matrices with an inverse, got a singular one"
         ) from error
-
-
-def _dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype("float64") if dtype.kind in "biu" else dtype
 
 
 @op("opsdk::inverse(Tensor x) -> Tensor out")
@@ -58,7 +55,7 @@ def inverse(x: np.ndarray) -> np.ndarray:
 @inverse.infer
 def _inverse(x: TensorSpec) -> TensorSpec:
     _check(x, "inverse")
-    return TensorSpec(x.shape, _dtype(x.dtype))
+    return TensorSpec(x.shape, as_floating(x.dtype))
 
 
 @inverse.backward(composite=True)
@@ -81,7 +78,7 @@ def _solve(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         raise ShapeError(
             f"op 'opsdk::solve': y expected matrices of as many rows as x, and its dtype, got {y} beside {x}"
         )
-    return TensorSpec(y.shape, _dtype(y.dtype))
+    return TensorSpec(y.shape, as_floating(y.dtype))
 
 
 @solve.backward(composite=True)
@@ -103,7 +100,7 @@ def _determinant(name: str, function: Any, doc: str) -> Op:
 
     def infer(x: TensorSpec) -> TensorSpec:
         _check(x, name)
-        return TensorSpec(x.shape[:-2], _dtype(x.dtype))
+        return TensorSpec(x.shape[:-2], as_floating(x.dtype))
 
     types = {"x": "np.ndarray", "return": "np.ndarray"}
     made = written(told, name, types, module=__name__, doc=doc, origin=entry())

@@ -232,6 +232,10 @@ TEXTS = {
         What a layer registers becomes an attribute of it, and a part of dotted names: `block.0.weight`. So the name is
         a text without a dot, and no other attribute has it.
         """,
+    "OP238": """
+        Axes of a value with n of them are -n to n - 1, each at most once. As NumPy's, the error is a ValueError and an
+        IndexError; PyTorch raises the latter.
+        """,
     "OP240": """
         What a dataset raises in a worker is raised by the loop over the DataLoader, as the exception that it is, with
         the worker's traceback as a note. This error is for a process that could not say anything: one that was killed,

@@ -154,6 +154,15 @@ def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> 
     return found
 
 
+def is_inside(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
+    """Whether a compiled kernel of the CPU stays inside of its arrays at a call; not where that cannot be looked at."""
+    found = _text(opdef, kernel, call)
+    if found.outside is not None:
+        return False
+    runs = (run_guarded(opdef, kernel, call, at_end=flag) for flag in (True, False))
+    return not any(run.touches for run in runs) and (found.is_tried or not isinstance(watcher(), str))
+
+
 # Any: one entry per output that the kernel makes.
 def _tried(opdef: OpDef, kernel: Kernel, call: Call, fill: int) -> list[Any] | None:
     """Tries what stands for a kernel on memory that holds `fill`; None where that is not possible, or slow."""

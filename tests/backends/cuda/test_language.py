@@ -1,10 +1,5 @@
 """CUDA kernels: those that need a device or its simulator run in tests/cuda_sim, in a process of their own."""
 
-import os
-import re
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,36 +8,24 @@ from opsdk.backends.call.language import language_of
 from opsdk.backends.call.plan import make_plan
 from opsdk.backends.cuda import runtime as cuda_runtime
 from opsdk.backends.cuda.language import NumbaCUDA
-from opsdk.backends.cuda.runtime import SIMULATOR
 from opsdk.core.errors import PlaceError
-from tests.contracts.tree import REPOSITORY
+from tests.cuda_sim.simulator import FILES, OF_CONTRIB_OPS, OF_EXAMPLES, PLAIN, simulate
 
 pytest.importorskip("numba")
-
-
-def simulate(*files):
-    """Runs files of tests/cuda_sim in the simulator; gives how many tests passed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=sim_*.py"]
-    run = subprocess.run(
-        [*command, *(f"tests/cuda_sim/{file}" for file in files)],
-        cwd=REPOSITORY,
-        env={**os.environ, SIMULATOR: "1", "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    summary = (run.stdout.strip().splitlines() or [""])[-1]
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-    assert re.fullmatch(r"\d+ passed(, \d+ skipped)? in .*", summary), summary
-    return int(summary.split()[0])
 
 
 def test_tensors_and_overlapping_arrays_hold_in_the_simulator():
     assert simulate("sim_tensors.py", "sim_overlap.py") >= 39
 
 
-@pytest.mark.slow  # 4 minutes: every built-in op and every kernel, which the simulator runs a thread at a time
-def test_everything_holds_in_the_simulator():
-    assert simulate("") >= 250
+@pytest.mark.slow  # 5 minutes: every built-in op, which the simulator runs a thread at a time, and proofs of kernels
+@pytest.mark.parametrize(("tests", "least"), [(PLAIN, 239), ([OF_CONTRIB_OPS], 6)], ids=["all but proofs", "contrib"])
+def test_everything_holds_in_the_simulator(tests, least):
+    assert simulate(*tests) >= least
+
+
+def test_every_file_of_the_simulator_is_run_by_one_test():
+    assert {*FILES} - {*PLAIN} == {OF_CONTRIB_OPS.partition("::")[0]} == {OF_EXAMPLES.partition("::")[0]}
 
 
 @pytest.fixture

@@ -69,11 +69,13 @@ def test_slices_are_added_at_positions_of_an_axis():
     x, values = (
         opsdk.to_tensor(a, stop_gradient=False) for a in (np.zeros((2, 3)), np.array([[1.0, 2, 4], [8, 16, 32]]))
     )
-    made = opsdk.index_add(x, np.array([1, 1, 2]), values, axis=1)
+    made = opsdk.index_add(x, np.array([1, 1, 2]), 1, values)
     assert made.numpy().tolist() == [[0.0, 3.0, 4.0], [0.0, 24.0, 32.0]]  # torch.index_add
     assert gradients(made, X, values) == [[[2.0, 2.0, 3.0], [5.0, 5.0, 6.0]]]
     with pytest.raises(ShapeError, match=r"index_add: index expected one axis, got shape \(1, 2\); scatter_add takes"):
-        opsdk.index_add(x, np.array([[0, 1]]), values)
+        opsdk.index_add(x, np.array([[0, 1]]), 1, values)
+    with pytest.raises(DTypeError, match="axis expected a whole number, got ndarray; the order is x, index, axis, val"):
+        opsdk.index_add(x, np.array([0, 1]), np.ones((2, 4)), 1)
 
 
 def test_many_small_numbers_are_added_in_float32_and_rounded_once():

@@ -3,7 +3,8 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import ShapeError
+from opsdk.core.errors import AxisError, ShapeError
+from opsdk.ops.lines import sorting
 
 X = np.array([[2.0, 1.0, 2.0, 3.0], [0.5, np.nan, -np.inf, 0.5]])
 
@@ -62,7 +63,9 @@ def test_a_program_sorts_an_axis_of_open_size():
         np.testing.assert_array_equal(one, want)
 
 
-def test_without_an_axis_there_is_nothing_to_sort():
-    for name in ("sort", "argsort"):
-        with pytest.raises(ShapeError, match=rf"op 'opsdk::{name}': axis expected in \[0, 0\), got -1"):
-            getattr(opsdk, name)(np.array(1.0))
+def test_a_number_is_in_order_and_an_op_asks_for_an_axis():
+    assert opsdk.sort(np.array(1.5)).tolist() == 1.5
+    assert opsdk.argsort(np.array(1.5), descending=True).tolist() == 0
+    for op in (sorting.sort, sorting.argsort):
+        with pytest.raises(AxisError, match=rf"op 'opsdk::{op.__name__}': axis expected in \[0, 0\), got -1"):
+            op(np.array(1.0))
