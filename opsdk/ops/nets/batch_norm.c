@@ -7,7 +7,7 @@
 
 #include "tile.h"
 
-enum { CHAIN = 16 };
+enum { CHAIN = 16, ALONE = 1 << 16 }; /* elements that one thread takes in the time that the others take to wake up */
 
 typedef struct { /* of the vectors that belong to one channel, or to neighbours */
   int64_t runs, run_step, vectors, ends, units, unit_step, size;
@@ -118,7 +118,7 @@ void batch_norm_f32(const DLTensor *x, const DLTensor *weight, const DLTensor *b
   float *kept_var = running_var ? OPSDK_DATA(float, running_var) : 0;
   const double seen = training && batches ? counted_batches(batches) : 1;
   const double part = momentum ? *momentum : 1 - 1 / seen, size = (double)l.size;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (opsdk_size(x) > ALONE)
   for (int64_t unit = 0; unit < l.units; ++unit) {
     double means[LANES], variances[LANES], factors[LANES];
     if (training) {
@@ -158,7 +158,7 @@ void batch_norm_grad_f32(const DLTensor *x, const DLTensor *weight, const DLTens
   const layout l = layout_of(x, channels_last);
   const float *from = OPSDK_DATA(const float, x), *arrived = OPSDK_DATA(const float, dout);
   const double size = (double)most(l.size, 1);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (opsdk_size(x) > ALONE)
   for (int64_t unit = 0; unit < l.units; ++unit) {
     const lanes means = of_unit(OPSDK_DATA(const float, mean), &l, unit, 0);
     const lanes spread = of_unit(OPSDK_DATA(const float, rstd), &l, unit, 0);

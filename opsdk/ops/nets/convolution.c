@@ -14,7 +14,7 @@ static float *packed(const weights *w, int64_t groups, int64_t taps) {
   const int64_t panels = parts(w->out, COLUMNS), size = taps * w->in * COLUMNS;
   float *made = malloc(sizeof(float) * (size_t)(groups * panels * size + 1));
   if (!made) return made;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (groups * panels * size > ALONE / 16)
   for (int64_t n = 0; n < groups * panels; ++n) {
     const int64_t g = n / panels, o = n % panels * COLUMNS, count = least(COLUMNS, w->out - o);
     const float *from = w->data + g * w->by_group + o * w->by_out;
@@ -49,7 +49,7 @@ static int correlate_narrow(const images *x, const weights *w, int64_t groups, w
   if (!look(win, out->size, 1)) return 1;
   const int64_t width = out->size[win->axes - 1], step = win->stride[win->axes - 1], by = out->by[win->axes - 1];
   int failed = 0;
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (out->batch * groups * win->pixels * win->taps * w->in > ALONE / NARROW)
   {
     float *planes = calloc((size_t)(w->in * win->room + LANES * step), sizeof(float));
     failed |= !planes;
@@ -108,7 +108,7 @@ static int correlate(const images *x, const weights *w, int64_t groups, windows 
       if (!is_small || sees(win, out->size, x->size, p, t))
         segments[p * taps + counts[p]++] = (segment){win->tap[t], t * in * COLUMNS};
   if (!failed) {
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (out->batch * groups * w->out * pixels * taps * in > ALONE)
     {
       float *held = calloc((size_t)(chunk * size + 1), sizeof(float));
       float *made = malloc(sizeof(float) * (size_t)((chunk * pixels + ROWS) * COLUMNS));

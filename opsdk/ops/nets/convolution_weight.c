@@ -15,7 +15,7 @@ static int weights_narrow(const images *x, const images *dout, int64_t groups, w
   if (!look(win, dout->size, 1)) return 1;
   const int64_t last = win->axes - 1, width = dout->size[last], out = dout->channels / groups, each = out * in * win->taps;
   int failed = 0;
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (x->batch * groups * win->pixels * each > ALONE)
   {
     float *planes = calloc((size_t)(in * win->room + 1), sizeof(float));
     failed |= !planes;
@@ -113,7 +113,7 @@ int32_t conv_weight_f32(const DLTensor *x, const DLTensor *like, const DLTensor 
   const int64_t size = win.room * in;
   float *sum = calloc((size_t)(sums * all * each + 1), sizeof(float));
   int failed = !sum;
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (batch * pixels * all * each > ALONE)
   {
     float *held = calloc((size_t)(chunk * size + COLUMNS), sizeof(float));
     float *arrived = malloc(is_small ? sizeof(float) * (size_t)(chunk * (pixels * least(out, PIECE) + ROWS)) : 1);
@@ -136,7 +136,7 @@ int32_t conv_weight_f32(const DLTensor *x, const DLTensor *like, const DLTensor 
   }
   float *made = OPSDK_DATA(float, dweight);
   if (!failed) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (sums * all * each > ALONE / 16)
     for (int64_t o = 0; o < all; ++o)
       for (int64_t t = 0; t < taps; ++t)
         for (int64_t c = 0; c < in; ++c) {

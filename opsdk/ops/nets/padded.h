@@ -6,6 +6,7 @@
 #include "tile.h"
 
 enum { AXES = 8, SMALL = 64, NARROW = 8 }; /* pixels of an image that is small, channels of a group that is narrow */
+enum { ALONE = 1 << 22 }; /* products that one thread takes in the time that the others take to wake up */
 
 const char *opsdk_message(int32_t status) {
   return status == 2 ? "expected 8 axes of an image at most" : "expected memory for padded images and weights, got none";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -263,7 +264,7 @@ def _pooled(
         [] if output_size else zip(size, kernel, stride, padding[::2], padding[1::2], dilation, strict=True)
     ):
         count = None if n is None else windows_count(n, k, s, before, after, d, ceil_mode)
-        seen = np.zeros(count or 0, bool)
+        seen = np.zeros(max(count or 0, 0), bool)
         for to, _ in windows_along(n, k, s, before, after, d, ceil_mode).taps if n and count and count > 0 else ():
             seen[to] = True
         if count is not None and (count < 1 or not seen.all()):
@@ -344,3 +345,17 @@ def _windows_of(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(turned, output_size=[3, 2], channels_last=True, reason="axes shared out, channels last")
     yield Sample(rng.normal(size=(1, 2, 3)), output_size=[5], reason="more windows than elements")
     yield Sample(np.zeros((0, 1, 2, 2)), **two, reason="no images")
+
+
+_FLOATS = ("float32", "float64", "float16", "bfloat16")
+for _op, _dtype, _dtypes in ((max_pool, "float32", {}), (max_pool_grad, "int64", {"dout": _FLOATS})):
+    _op.kernel(
+        "cpu",
+        language="c",
+        dtype=_dtype,
+        source=Path(__file__).with_suffix(".c"),
+        dtypes=_dtypes,
+        openmp=True,
+        optional=True,
+        contiguous=True,
+    )

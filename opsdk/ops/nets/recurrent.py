@@ -33,6 +33,7 @@ class Cell:
             state; the states; and the arrays to leave: returns the new states.
         back: takes what a step left, the states before and the new hidden one, and the cotangents of the new states;
             writes the cotangents of both products, and returns those of the states before, less the product.
+        is_sum: whether a step takes the sum of both products alone, so that they have one cotangent, written once.
     """
 
     gates: int
@@ -40,6 +41,7 @@ class Cell:
     states: int
     step: Callable[..., Any]  # Any: arrays in and out
     back: Callable[..., Any]
+    is_sum: bool = True
 
 
 def _sigmoid(x: np.ndarray) -> None:
@@ -69,7 +71,6 @@ def _lstm_back(kept: np.ndarray, before: Any, new: np.ndarray, grads: Any, dx: n
     np.multiply(dc * before[1], f * (1 - f), out=dx[1])
     np.multiply(dc * i, 1 - g * g, out=dx[2])
     np.multiply(dh * bent, o * (1 - o), out=dx[3])
-    dhidden[...] = dx
     return 0, dc * f
 
 
@@ -99,7 +100,6 @@ def _simple(bend: Callable[..., Any], slope: Callable[..., Any]) -> Cell:
 
     def back(kept: np.ndarray, before: Any, new: np.ndarray, grads: Any, dx: np.ndarray, dhidden: np.ndarray) -> Any:
         dx[0] = slope(new, grads[0])
-        dhidden[...] = dx
         return (0,)
 
     return Cell(1, 0, 1, step, back)
@@ -107,7 +107,7 @@ def _simple(bend: Callable[..., Any], slope: Callable[..., Any]) -> Cell:
 
 CELLS = {
     "LSTM": Cell(4, 5, 2, _lstm, _lstm_back),
-    "GRU": Cell(3, 4, 1, _gru, _gru_back),
+    "GRU": Cell(3, 4, 1, _gru, _gru_back, is_sum=False),
     "RNN_TANH": _simple(np.tanh, lambda h, dh: dh * (1 - h * h)),
     "RNN_RELU": _simple(lambda x: np.maximum(x, 0), lambda h, dh: np.where(h > 0, dh, 0)),
 }
@@ -173,7 +173,7 @@ def rnn(
     if b_ih is not None:
         entered += b_ih.reshape(cell.gates, 1, size)
     out = np.empty((steps, batch, size), x.dtype, like=x)
-    alive, weights = _alive(length, steps), _by_gate(w_hh, cell)
+    alive, weights = _alive(length, steps), np.ascontiguousarray(_by_gate(w_hh, cell))  # read in every step
     states = tuple(state)
     with np.errstate(over="ignore"):
         for t in _order(steps, reverse):
@@ -262,7 +262,7 @@ def rnn_grad(
     alive, order = _alive(length, steps), _order(steps, reverse)
     before = [_before(each, first, alive, reverse) for each, first in zip([out, *kept[4:]], state, strict=False)]
     entered = np.empty((cell.gates, steps, batch, size), x.dtype, like=x)
-    hidden = np.empty_like(entered)
+    hidden = entered if cell.is_sum else np.empty_like(entered)
     weights = w_hh.reshape(cell.gates, size, size)
     grads = tuple(dlast)
     for t in reversed(order):
@@ -281,13 +281,14 @@ def rnn_grad(
         if needs_input_grad[0]
         else None
     )
+    biases = [b_ih_spec is not None, b_hh_spec is not None]
+    sums = [total(each, (1,)).reshape(-1) for each in ((lines,) if cell.is_sum else (lines, other)) if any(biases)]
     made = (
         None if dx is None else dx.reshape(x.shape),
         np.stack(grads),
         np.matmul(lines.swapaxes(1, 2), x.reshape(steps * batch, x.shape[-1])).reshape(w_ih.shape),
         np.matmul(other.swapaxes(1, 2), before[0].reshape(steps * batch, size)).reshape(w_hh.shape),
-        None if b_ih_spec is None else total(lines, (1,)).reshape(-1),
-        None if b_hh_spec is None else total(other, (1,)).reshape(-1),
+        *(sums[i if len(sums) > 1 else 0] if is_there else None for i, is_there in enumerate(biases)),
     )
     return tuple(None if grad is None else grad.astype(dtype, copy=False) for grad in made)
 
