@@ -132,7 +132,7 @@ def _read(file: IO[bytes], classes: Classes, return_numpy: bool, subject: str) -
             return Decoder(arrays, classes, return_numpy, subject).value(text)
         return arrays if return_numpy else {name: Tensor(array) for name, array in arrays.items()}
     if pickled.is_pickle(head):
-        return _of_paddle(pickled.read(file, subject, tensor), tensor)
+        return _of_paddle(pickled.read(file, subject, tensor), tensor, subject)
     if dense.is_dense(head):
         several = [tensor(array, None) for array in dense.read(file, subject)]
         return several[0] if len(several) == 1 else several
@@ -143,11 +143,13 @@ def _read(file: IO[bytes], classes: Classes, return_numpy: bool, subject: str) -
     )
 
 
-def _of_paddle(content: Any, tensor: Any) -> Any:
+def _of_paddle(content: Any, tensor: Any, subject: str) -> Any:
     """Returns a pickle's content as Paddle's `load` gives it: without the table of names, which the tensors get."""
     if not isinstance(content, dict):
         return content
     names = content.pop(NAME_TABLE, {})
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise SavedFileError(f"{subject}: expected {NAME_TABLE!r} to be a table of names, got another value; damaged?")
     return {
         key: tensor(value, names.get(key)) if isinstance(value, np.ndarray) else value for key, value in content.items()
     }

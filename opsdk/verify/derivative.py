@@ -156,7 +156,8 @@ def _judge(session: Session, call: Call, pace: Pace) -> None:
     if opdef.grad is None:
         case = session.reference(call)
         subject = subjects.first_order(opdef, call, None)
-        judge_case(case, "vjp", subject, vary=pace.is_first(call), budget=pace.budget(call, subject))
+        budget = pace.budget(call, subject)
+        judge_case(case, "vjp", subject, vary=pace.is_varied(call, budget), budget=budget)
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
             _judge_second(case, subjects.second_order(opdef, call, cotangents), pace)
@@ -164,7 +165,7 @@ def _judge(session: Session, call: Call, pace: Pace) -> None:
     budget = pace.budget(call, subjects.first_order(opdef, call, None))
     with one_forward():  # the reference, whatever kernel of the gradient op is beside it
         for case in cases_of(session, call):
-            _judge_kernel(case, outputs, cotangents, vary=pace.is_first(call), budget=budget)
+            _judge_kernel(case, outputs, cotangents, vary=pace.is_varied(call, budget), budget=budget)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):

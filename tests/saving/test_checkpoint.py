@@ -253,3 +253,10 @@ def test_load_takes_torchs_keywords(tmp_path):
         assert opsdk.load(tmp_path / "w.pt", map_location=where, weights_only=True)["w"].tolist() == [1.0, 1.0]
     with pytest.raises(PlaceError, match=r"load: map_location expected None or 'cpu', .*got 'cuda'"):
         opsdk.load(tmp_path / "w.pt", map_location="cuda")
+
+
+@pytest.mark.parametrize("table", [["linear_0.w_0"], {"w": ["linear_0.w_0"]}])
+def test_a_table_of_names_that_is_none_is_refused(table):
+    data = pickle.dumps({"w": np.ones(2), "StructuredToParameterName@@": table}, 2)
+    with pytest.raises(SavedFileError, match=r"load: expected 'StructuredToParameterName@@' to be a table of names"):
+        opsdk.load(io.BytesIO(data))

@@ -1,6 +1,7 @@
 """Pace: by default derivatives of an op whose calls take much are judged less far, and what is left out is said."""
 
 import cProfile
+import math
 import sys
 
 import numpy as np
@@ -24,7 +25,7 @@ def _forgotten():
 @pytest.fixture
 def little(monkeypatch):
     """There is work for nothing but the least."""
-    monkeypatch.setattr(pace, "_WORK", 1)
+    monkeypatch.setattr(pace, "_WORK", dict.fromkeys(pace._WORK, 1))
 
 
 def squares(second=2.0, first_beyond=2.0, flagged=2.0):
@@ -106,3 +107,17 @@ def test_what_is_chosen_at_one_call_alone_is_judged_there_in_the_second_order_to
     op = squares(flagged=3.0)
     op.samples(lambda rng: [*(opsdk.Sample(x) for x in SAMPLES), opsdk.Sample(SAMPLES[0], flag=True)])
     assert "vjp2.x" in [finding.check for finding in opsdk.verify(op).findings]
+
+
+# Wrong at values below 0 alone, which no sample has.
+@pytest.mark.parametrize(("work", "found"), [(math.inf, True), (1, False)])
+def test_other_values_are_tried_at_every_call_where_there_is_work_for_it(monkeypatch, work, found):
+    monkeypatch.setitem(pace._WORK, "default", work)
+
+    def grad(x, dy):
+        return 2 * x * dy * np.where((x.size == 4) & (x < 0), 1.5, 1.0).astype(x.dtype)
+
+    op = opsdk.op("planted::f(Tensor x) -> Tensor y", infer=opsdk.infer.like("x"))(lambda x: x * x)
+    op.backward(grad)
+    report = opsdk.verify(op, samples=[opsdk.Sample(x) for x in SAMPLES])
+    assert ("vjp.x" in [finding.check for finding in report.findings]) is found

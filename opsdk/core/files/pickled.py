@@ -19,6 +19,7 @@ from opsdk.core.dtype import NATIVE
 from opsdk.core.errors import SavedFileError
 
 # Any, in this file: what a pickle holds, which is looked at before it is used.
+_DEEPEST = 100  # containers in one another, as in files of opsdk
 _DTYPES = {dtype.str[1:] for dtype in NATIVE}
 
 
@@ -83,7 +84,14 @@ def _tuple(*entries: Any) -> tuple[Any, ...]:
 
 
 def _ordered(*pairs: Any) -> OrderedDict[Any, Any]:
-    return OrderedDict(*pairs)
+    return OrderedDict((_key(key), value) for key, value in (pairs[0] if pairs else ()))
+
+
+def _key(key: Any) -> Any:
+    """Returns a key; a tuple of one tuple twice, which is one of one twice, and so on, has a hash that never ends."""
+    if not isinstance(key, (str, bytes, int, float, type(None))):
+        raise ValueError(f"a key is neither a text nor a number, but a {type(key).__name__}")
+    return key
 
 
 _NAMES: dict[str, Any] = {
@@ -119,6 +127,7 @@ class _Reader(pickle._Unpickler):
         code: pickle._Unpickler.dispatch[code] for code in (getattr(pickle, name)[0] for name in _INSTRUCTIONS.split())
     }
     stack: list[Any]
+    metastack: list[Any]
 
     def find_class(self, module: str, name: str) -> Any:
         """Returns what stands for a name of the table."""
@@ -133,6 +142,23 @@ class _Reader(pickle._Unpickler):
             raise ValueError("something else than arrays is called")
         self.stack[-1] = function(*arguments)
 
+    def load_mark(self) -> None:
+        """Begins a container, which takes hundreds of bytes of memory for one in the file."""
+        if len(self.metastack) >= _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} containers are in one another")
+        super().load_mark()  # type: ignore[misc]
+
+    def load_setitem(self) -> None:
+        """Puts one item into a dictionary."""
+        _key(self.stack[-2])
+        super().load_setitem()  # type: ignore[misc]
+
+    def load_setitems(self) -> None:
+        """Puts several items into a dictionary."""
+        for key in self.stack[::2]:
+            _key(key)
+        super().load_setitems()  # type: ignore[misc]
+
     def load_build(self) -> None:
         """Fills an array or a dtype."""
         state, made = self.stack.pop(), self.stack[-1]
@@ -140,8 +166,8 @@ class _Reader(pickle._Unpickler):
             raise ValueError("something else than an array is filled")
         made.build(state)
 
-    dispatch[pickle.REDUCE[0]] = load_reduce
-    dispatch[pickle.BUILD[0]] = load_build
+    for _name in ("REDUCE", "BUILD", "MARK", "SETITEM", "SETITEMS"):
+        dispatch[getattr(pickle, _name)[0]] = locals()[f"load_{_name.lower()}"]
 
 
 class _RefusedNameError(ValueError):

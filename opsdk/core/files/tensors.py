@@ -178,7 +178,7 @@ def _parsed(packed: bytes, subject: str) -> dict[str, Any]:
         return named
 
     try:
-        header = json.loads(packed, object_pairs_hook=unique)
+        header = json.loads(packed.decode(), object_pairs_hook=unique)
         known = header.get("__metadata__", {})
         if not all(isinstance(text, str) for text in known.values()):
             raise ValueError("__metadata__ holds something else than texts")

@@ -23,7 +23,7 @@ from opsdk.verify.inputs.calls import copies, each, flat, is_float, is_inexact, 
 from opsdk.verify.inputs.further import INTEGERS, further_calls
 from opsdk.verify.kernels.agreement import check_values, same_bits, where_unlike
 from opsdk.verify.kernels.launch import plan_of, results, results_of
-from opsdk.verify.kernels.memory import stays_in_memory
+from opsdk.verify.kernels.memory import FEW, stays_in_memory
 from opsdk.verify.kernels.reach import overflows
 from opsdk.verify.kernels.rows import variants
 from opsdk.verify.kernels.watched import watch
@@ -31,7 +31,6 @@ from opsdk.verify.session import Case, Session, said
 
 # Values at which it overflows, or not, how a formula is written; further down they count.
 _BEYOND = ("values: huge", "values: one huge")
-_FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first, for races too
 
 # Any, in this file: one entry per result of a call, an array, a list of arrays, or None.
 
@@ -63,7 +62,7 @@ def check_elsewhere(session: Session) -> None:
                     pair = session.case(kernel, variant), truth if variant is call else None
                     given.setdefault(kernel, []).append(pair)
         for pairs in given.values():
-            small = [case for case, _ in pairs if _numbers(case) <= _FEW]
+            small = [case for case, _ in pairs if _numbers(case) <= FEW]  # for races
             if not small or watch(small, compiles=False) is not None:
                 for case, truth in pairs:
                     check_call(case, truth)
@@ -112,7 +111,7 @@ def check_call(case: Case, truth: list[Any] | None) -> None:
             truth = results(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
         except Exception:  # what refuses a dtype at the samples is told there
             return
-    if not stays_in_memory(case, as_text=_numbers(case) <= _FEW):
+    if not stays_in_memory(case, as_text=_numbers(case) <= FEW):
         return
     try:
         made = results(opdef, kernel, call.inputs, call.attrs)

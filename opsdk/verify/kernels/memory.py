@@ -41,6 +41,7 @@ _FAR = (  # where nobody can go on
 _SKIPPED = "elements that no loop of it sets: none writes them, or one adds to what was there"
 _RACED = f"{_SKIPPED}; or a race, as of threads that add to one element: --thorough tells one"
 _NAN, _GREAT, _LEAST = range(3)  # fills of guarded memory
+FEW = 512  # elements of a call up to which the text of a Numba kernel runs in Python first, at what is no sample
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,12 @@ def tried(opdef: OpDef, kernel: Kernel, call: Call, *, as_text: bool = True) -> 
 
 
 def is_inside(opdef: OpDef, kernel: Kernel, call: Call) -> bool:
-    """Whether a compiled kernel of the CPU stays inside of its arrays at a call; not where that cannot be looked at."""
-    found = _text(opdef, kernel, call)
+    """Whether a compiled kernel of the CPU stays inside of its arrays at a call; not where that cannot be looked at.
+
+    Its Python text, which takes time, is tried at few elements, and where pages cannot be watched.
+    """
+    is_few = sum(array.size for array in calls.flat(call.inputs)) <= FEW or isinstance(watcher(), str)
+    found = _text(opdef, kernel, call) if is_few else Trial()
     if found.outside is not None:
         return False
     runs = (run_guarded(opdef, kernel, call, at_end=flag) for flag in (True, False))

@@ -99,6 +99,12 @@ def test_code_is_never_run(evil, name, tmp_path):
         (b"\x80\x02]q\0h\0a.", "a container holds itself"),
         (b"\x80\x02Nr\xff\xff\xff\xff.", None),  # the memo's four-billionth entry is one entry
         (b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".", r"RecursionError.*; damaged\?"),
+        (b"\x80\x02" + b"(" * 101 + b"t" * 101 + b".", "more than 100 containers are in one another"),
+        # a tuple of one tuple twice, and so on: 2**60 hashes, once as a key of each way to fill a dictionary
+        *[
+            (b"\x80\x02)q\0" + b"h\0h\0\x86q\0" * 60 + filled, "a key is neither a text nor a number, but a tuple")
+            for filled in (b"}h\0Ns.", b"}(h\0Nu.", b"ccollections\nOrderedDict\n](h\0Nta\x85R.")
+        ],
         (b"\x80\x02C\1xC\1y.", None),
         (b"\x80\x02Q.", "expected a pickle of arrays"),  # a persistent id
         (b"\x80\x02\x82\1.", "expected a pickle of arrays"),  # an extension

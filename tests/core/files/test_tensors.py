@@ -121,6 +121,7 @@ ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         (b'{"a":', r"expected a header in JSON, .*; damaged\?"),
         (b"[" * 100_000, "expected a header in JSON"),
         (b'["a"]  ', "expected a header in JSON"),
+        ("{}  ".encode("utf-16-le"), "expected a header in JSON"),
         (b'{"a":{"dtype":"F32"},"a":1}', "one name stands there twice"),
         ({"__metadata__": {"a": 1}}, "holds something else than texts"),
         ({"__metadata__": 3}, "expected a header in JSON"),
