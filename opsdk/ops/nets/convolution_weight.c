@@ -61,29 +61,28 @@ static void add_weights(const images *dout, const images *x, const few *f, const
   const int64_t last = win->axes - 1, width = dout->size[last], lines = win->pixels / width, in = f->in;
   const int is_run = win->dilation[last] == 1 && !f->is_small; /* taps of the last axis are neighbours, as channels are */
   const int64_t kernel = win->kernel[last], run = (is_run ? kernel : 1) * in, taps = win->taps / (is_run ? kernel : 1);
-  const int64_t outs = f->end - f->first, by = f->is_small ? outs : dout->by[last];
-  const float *base = f->is_small ? f->arrived : dout->data + f->start * dout->by_image + f->first * dout->by_channel;
+  const int64_t outs = f->end - f->first, place = (f->is_small ? f->chunk : 1) * outs;
   int64_t count = 0;
-  for (int64_t n = 0; n < f->count && f->is_small; ++n)
+  for (int64_t n = 0; n < f->count; ++n) /* with channels side by side: rows of a tile 4 KB apart share their cache lines */
     transpose(outs, win->pixels, dout->data + (f->start + n) * dout->by_image + f->first * dout->by_channel,
-              dout->by_channel, dout->by[last], f->arrived + n * outs, 1, f->chunk * outs);
+              dout->by_channel, dout->by[last], f->arrived + n * outs * (f->is_small ? 1 : win->pixels), 1, place);
   for (int64_t n = 0; n < f->count * lines && !f->is_small; ++n) {
     const int64_t image = n / lines, p = n % lines * width;
-    f->segments[count++] = (segment){image * dout->by_image + offset(dout, p, win->axes), image * win->room * in + win->pixel[p]};
+    f->segments[count++] = (segment){(image * win->pixels + p) * outs, image * win->room * in + win->pixel[p]};
   }
   for (int64_t t = 0; t < taps; ++t) {
     if (f->is_small) count = 0;
     for (int64_t p = 0; p < win->pixels && f->is_small; ++p)
-      if (sees(win, dout->size, x->size, p, t)) f->segments[count++] = (segment){p * f->chunk * outs, win->pixel[p]};
+      if (sees(win, dout->size, x->size, p, t)) f->segments[count++] = (segment){p * place, win->pixel[p]};
     for (int64_t o = 0; o < outs; o += ROWS) {
       const float *a[ROWS];
-      const int64_t rows = least(ROWS, outs - o), by_row = f->is_small ? 1 : dout->by_channel;
-      for (int64_t r = 0; r < ROWS; ++r) a[r] = base + (o + least(r, rows - 1)) * by_row;
+      const int64_t rows = least(ROWS, outs - o);
+      for (int64_t r = 0; r < ROWS; ++r) a[r] = f->arrived + o + least(r, rows - 1);
       for (int64_t c = 0; c < run; c += COLUMNS) {
         const int64_t columns = least(COLUMNS, run - c);
         const float *b = f->held + win->tap[is_run ? t * kernel : t] + c;
         float made[ROWS * COLUMNS], *to = part + (o * taps + t) * run + c;
-        tile(count, f->segments, f->is_small ? f->count : width, a, by, b, f->is_small ? in : win->stride[last] * in, made,
+        tile(count, f->segments, f->is_small ? f->count : width, a, outs, b, f->is_small ? in : win->stride[last] * in, made,
              COLUMNS);
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t i = 0; i < columns; ++i) to[r * taps * run + i] += made[r * COLUMNS + i];
@@ -105,7 +104,7 @@ int32_t conv_weight_f32(const DLTensor *x, const DLTensor *like, const DLTensor 
   if (groups > 1 && out <= NARROW) return weights_narrow(&from, &to, groups, &win, in, OPSDK_DATA(float, dweight));
   const int64_t each = taps * in;
   /* Images are shared out among sums of their own, fewer where weights are many, which are added up in the end. */
-  const int64_t sums = least(batch, most(2, least(16, (1 << 22) / most(all * each, 1)))), share = sums ? parts(batch, sums) : 0;
+  const int64_t sums = least(batch, most(2, least(16, (1 << 20) / most(all * each, 1)))), share = sums ? parts(batch, sums) : 0;
   const int is_small = pixels <= SMALL && share >= ROWS && in >= LANES;
   const int64_t chunk = is_small ? least(share, ACROSS) : most(1, least(share, parts(SUMMED, most(pixels, 1))));
   const int64_t pieces = parts(out, PIECE), side = is_small ? chunk * in : in;
@@ -116,7 +115,7 @@ int32_t conv_weight_f32(const DLTensor *x, const DLTensor *like, const DLTensor 
 #pragma omp parallel reduction(| : failed) if (batch * pixels * all * each > ALONE)
   {
     float *held = calloc((size_t)(chunk * size + COLUMNS), sizeof(float));
-    float *arrived = malloc(is_small ? sizeof(float) * (size_t)(chunk * (pixels * least(out, PIECE) + ROWS)) : 1);
+    float *arrived = malloc(sizeof(float) * (size_t)(chunk * pixels * least(out, PIECE) + 1));
     segment *segments = malloc(sizeof(segment) * (size_t)(chunk * pixels + 1));
     failed |= !held || !arrived || !segments;
 #pragma omp for schedule(dynamic)
