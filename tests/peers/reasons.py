@@ -346,7 +346,8 @@ REASONS = (
 # Shared names without a comparison, and why.
 UNCOMPARED = {
     "get_rng_state set_rng_state manual_seed seed initial_seed device save load set_printoptions get_flags set_flags "
-    "is_grad_enabled batch summary grad promote_types shape": "Of the library's own state, files, graph or dtypes, not of values.",
+    "is_grad_enabled batch summary grad promote_types shape": "Of the library's own state, files, graph or dtypes, not "
+    "of values.",
     "Module ModuleDict ModuleList Parameter ParameterDict ParameterList Sequential Layer LayerDict LayerList "
     "RNNCellBase ClipGradByGlobalNorm ClipGradByNorm ClipGradByValue BiRNN RNN TransformerEncoder "
     "TransformerEncoderLayer MultiheadAttention": "Made of other layers, which are compared; `RNN` is Paddle's, which "
