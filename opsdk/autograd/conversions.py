@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import builtins
-import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from opsdk.backends.call.normalise import shares
-from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
+from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import GraphError, PlaceError, ShapeError
 from opsdk.core.fit import as_bool
 from opsdk.core.lazy import slow
 from opsdk.core.modes import is_grad_enabled
-from opsdk.core.place import CPU, CUDAPlace, Place
+from opsdk.core.place import CPU, CUDAPlace, Place, as_place
 from opsdk.core.spellings import renamed
-from opsdk.ops import functions
+from opsdk.ops.composites.dtype_methods import DtypeMethods
 
 if TYPE_CHECKING:
     from opsdk.autograd.tensor import Tensor
@@ -24,50 +22,11 @@ if TYPE_CHECKING:
 _CREATION = "opsdk.autograd.creation"
 
 
-def as_place(value: object) -> Place | None:
-    """Returns a place that is given as one or by name, "cpu" or "cuda:0"; None for what names none.
-
-    Paddle's "gpu:0" is "cuda:0".
-    """
-    if isinstance(value, Place):
-        return value
-    match = re.fullmatch(r"(cpu)|(?:cuda|gpu)(?::(\d+))?", value) if isinstance(value, str) else None
-    return None if match is None else CPU if match[1] else CUDAPlace(builtins.int(match[2] or 0))
-
-
-def _in_dtype(dtype: str) -> Callable[[Any], Any]:
-    def converted(self: Any) -> Any:
-        return functions.cast(self, dtype)
-
-    converted.__doc__ = f"Returns the tensor in {dtype}. Differentiable between floats."
-    return converted
-
-
 # Any, in this file: `self` is a tensor.
-class Conversions:
+class Conversions(DtypeMethods):
     """What a tensor is in another dtype, at another place, or in PyTorch's words."""
 
     __slots__ = ()
-
-    double = _in_dtype("float64")
-    float = _in_dtype("float32")
-    half = _in_dtype("float16")
-    bfloat16 = _in_dtype("bfloat16")
-    long = _in_dtype("int64")
-    int = _in_dtype("int32")
-    bool = _in_dtype("bool")
-    short = _in_dtype("int16")
-    char = _in_dtype("int8")
-    byte = _in_dtype("uint8")
-    cfloat = _in_dtype("complex64")
-    cdouble = _in_dtype("complex128")
-
-    def type_as(self: Any, other: Tensor) -> Tensor:
-        """Returns the tensor in the dtype of another. Differentiable between floats."""
-        return self._in(other.dtype)
-
-    def _in(self: Any, dtype: DTypeLike) -> Any:
-        return self if as_dtype(dtype) == self.dtype else functions.cast(self, dtype)
 
     def to(self: Any, *wanted: Any, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
         """Returns the tensor at a place, in a dtype, or both; itself where it is so already.
@@ -88,7 +47,7 @@ class Conversions:
             dtype = each.dtype if hasattr(each, "place") else dtype if named else each
         if device is not None and as_place(device) is None:
             raise PlaceError(f"to: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
-        made = self if dtype is None else self._in(dtype)
+        made = self if dtype is None else self._in_dtype(dtype)
         if place is None or place == self.place:
             return made
         if not self.stop_gradient and is_grad_enabled() and self._edge is not None:
@@ -169,19 +128,7 @@ class Conversions:
 
     def type(self: Any, dtype: DTypeLike | None = None) -> Any:  # any: a tensor, or a name
         """Returns the tensor in another dtype; without one, the name of its own."""
-        return self.dtype.name if dtype is None else self._in(dtype)
-
-    def is_complex(self: Any) -> builtins.bool:
-        """Returns whether the elements are complex numbers."""
-        return builtins.bool(self.dtype.kind == "c")
-
-    def is_integer(self: Any) -> builtins.bool:
-        """Returns whether the elements are whole numbers."""
-        return self.dtype.kind in "iu"
-
-    def is_signed(self: Any) -> builtins.bool:
-        """Returns whether the dtype has numbers below 0."""
-        return self.dtype.kind not in "bu"
+        return self.dtype.name if dtype is None else self._in_dtype(dtype)
 
     def is_nonzero(self: Any) -> builtins.bool:
         """Returns whether the one element is other than 0."""
@@ -211,16 +158,6 @@ class Conversions:
         """Returns ones, of this dtype unless given, at this place: `new_ones(2, 3)` and `new_ones([2, 3])`."""
         return self.new_full(_one(sizes, size), 1, dtype)
 
-    def dim(self: Any) -> builtins.int:
-        """Returns the number of dimensions."""
-        return self.ndim
-
-    ndimension = dim
-
-    def element_size(self: Any) -> builtins.int:
-        """Returns the bytes of one element."""
-        return self.dtype.itemsize
-
     def is_contiguous(self: Any) -> builtins.bool:
         """Returns whether the elements lie side by side in C order."""
         return builtins.bool(self._array.flags.c_contiguous)
@@ -228,10 +165,6 @@ class Conversions:
     def contiguous(self: Any) -> Tensor:
         """Returns the tensor with its elements side by side in C order; itself where they are. Differentiable."""
         return self if self.is_contiguous() else self.clone()
-
-    def is_floating_point(self: Any) -> builtins.bool:
-        """Returns whether the elements are floats."""
-        return is_differentiable(self.dtype) and self.dtype.kind != "c"
 
     def requires_grad_(self: Any, requires_grad: builtins.bool = True) -> Tensor:
         """Sets whether a gradient is asked for, and returns the tensor."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.autograd.conversions import as_place
 from opsdk.autograd.creation import linspace, to_tensor
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import PRINTING, Tensor
@@ -14,7 +13,7 @@ from opsdk.core import random
 from opsdk.core.dtype import DTypeLike, as_dtype, as_native, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, PlaceError
 from opsdk.core.fit import as_bool, fitted
-from opsdk.core.place import Place
+from opsdk.core.place import Place, as_place
 from opsdk.core.spellings import spell
 from opsdk.ops.shape import as_value, assign
 

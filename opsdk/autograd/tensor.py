@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,10 +24,32 @@ from opsdk.core.names import unique_name
 from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import SizeList
+from opsdk.define.infer import normalize_axes
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving
 
 PRINTING: dict[str, Any] = {"precision": 8}  # any: numbers that NumPy's printing takes
+
+
+class Count(int):
+    """A number of elements that gives the sizes behind it when it is called."""
+
+    shape: tuple[int, ...]
+
+    def __new__(cls, shape: Sequence[int]) -> Count:
+        """Returns the number of elements of a shape."""
+        made = super().__new__(cls, math.prod(shape))
+        made.shape = tuple(shape)
+        return made
+
+    # Any: a list of sizes, or one.
+    def __call__(self, dim: int | None = None) -> Any:
+        """Returns the shape, or the size of an axis.
+
+        Raises:
+            AxisError: the axis lies outside.
+        """
+        return list(self.shape) if dim is None else self.shape[normalize_axes([dim], len(self.shape), "size")[0]]
 
 
 class Tensor(InPlaceMethods, Conversions, ValueMethods):
@@ -71,9 +94,17 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
         return self._array.ndim
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self._array.size
+    def size(self) -> Count:
+        """Number of elements; called, as in PyTorch, the shape, or the size of one axis."""
+        return Count(self._array.shape)
+
+    def __format__(self, form: str) -> str:
+        """Returns the text of a tensor, or with a format that of its one element.
+
+        Raises:
+            ShapeError: a format is given, and the elements are several.
+        """
+        return format(self.item(), form) if form else str(self)
 
     @property
     def place(self) -> Place:

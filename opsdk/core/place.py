@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -38,3 +39,14 @@ def CUDAPlace(index: int = 0) -> Place:
         index: the number of the device, from 0.
     """
     return Place("cuda", index)
+
+
+def as_place(value: object) -> Place | None:
+    """Returns a place that is given as one or by name, "cpu" or "cuda:0"; None for what names none.
+
+    Paddle's "gpu:0" is "cuda:0".
+    """
+    if isinstance(value, Place):
+        return value
+    match = re.fullmatch(r"(cpu)|(?:cuda|gpu)(?::(\d+))?", value) if isinstance(value, str) else None
+    return None if match is None else CPU if match[1] else CUDAPlace(int(match[2] or 0))

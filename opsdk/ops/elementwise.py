@@ -169,14 +169,17 @@ def _powers(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def _check_divisors(x: np.ndarray, y: np.ndarray, name: str) -> None:
-    """Checks that bools are not divided, nor whole numbers by 0, which has no whole quotient.
+    """Checks that bools and complex numbers are not divided, nor whole numbers by 0, which has no whole quotient.
 
     Raises:
-        DTypeError: both are bools.
+        DTypeError: both are bools, or one is complex.
         InputValueError: a whole number beside another is 0.
     """
     if x.dtype == y.dtype == np.bool_:
         raise DTypeError(f"op 'opsdk::{name}': x and y expected numbers, got bool; cast one of them")
+    for role, value in (("x", x), ("y", y)):
+        if value.dtype.kind == "c":
+            raise DTypeError(f"op 'opsdk::{name}': {role} expected real numbers, got {value.dtype}")
     check_mixed("xy", (x, y), f"op 'opsdk::{name}'")
     if x.dtype.kind in "biu" and y.dtype.kind in "biu" and x.size and not y.all():
         raise InputValueError(f"op 'opsdk::{name}': y expected divisors other than 0 beside whole numbers, got 0")

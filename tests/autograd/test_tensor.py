@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import opsdk
-from opsdk.core.errors import AttributeValueError, DTypeError, InPlaceError, ShapeError
+from opsdk.core.errors import AttributeValueError, AxisError, DTypeError, InPlaceError, ShapeError
 
 
 def leaf(values, dtype="float64"):
@@ -389,3 +389,20 @@ def test_data_may_be_set_outside_of_the_tape():
         with pytest.raises(AttributeValueError, match=r"data: expected a tensor of float64 \[2\], got"):
             w.data = wrong
     assert w.tolist() == [6.0, 8.0]
+
+
+def test_size_is_a_number_and_called_the_sizes():
+    x = opsdk.zeros([2, 3])
+    assert x.size == 6 and x.size() == x.shape == [2, 3]
+    assert (x.size(0), x.size(-1), x.size(dim=1)) == (2, 3, 3)
+    with pytest.raises(AxisError, match=r"size: axis expected in \[-2, 2\), got 2"):
+        x.size(2)
+
+
+def test_a_format_is_that_of_the_one_element():
+    assert f"{opsdk.to_tensor([1.23456]).sum():.3f}" == "1.235"
+    assert f"{opsdk.to_tensor([7]):>4}" == "   7"
+    x = opsdk.to_tensor([1.0, 2.0])
+    assert f"{x}" == str(x)
+    with pytest.raises(ShapeError, match="expected a tensor of one element"):
+        f"{x:.3f}"

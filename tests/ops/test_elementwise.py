@@ -376,3 +376,9 @@ def test_the_derivative_of_a_remainder_is_how_often_the_divisor_fits():
     y.set_value([2.0, 2.0, 0.1])
     (x % y).sum().backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([1.0, 1.0, 1.0], [-3.0, 4.0, -9.0])
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_complex_numbers_have_no_whole_quotient(name):
+    with pytest.raises(DTypeError, match=f"op 'opsdk::{name}': y expected real numbers, got complex128"):
+        getattr(opsdk, name)(np.array([1.0]), np.array([2.0 + 1j]))

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opsdk.autograd.tape import lift
-from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.tensor import Count, Tensor
 from opsdk.backends.call.normalise import as_outputs
 from opsdk.backends.memory.device import memory_at
 from opsdk.core.errors import GraphError, InPlaceError
@@ -75,9 +75,9 @@ class Leveled(Tensor):
         return len(self._sizes())
 
     @property
-    def size(self) -> int:
+    def size(self) -> Count:
         """Number of elements."""
-        return int(np.prod(self._sizes()))
+        return Count(self._sizes())
 
     @property
     def place(self) -> Place:

@@ -10,7 +10,10 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
 from opsdk.core.fit import as_bool
+from opsdk.core.place import as_place
 from opsdk.core.spec import TensorSpec, shown_shape
+from opsdk.define.infer import normalize_axes
+from opsdk.ops.composites.dtype_methods import DtypeMethods
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle
 from opsdk.ops.shape import detach
@@ -39,10 +42,10 @@ _OF_TENSORS = {
     "item": "fetch it: exe.run(program, feed=..., fetch_list=[...])",
     "register_hook": "static.gradients(loss, x) gives the gradient, to go on with",
 }
-_OF_TENSORS |= dict.fromkeys(("cpu", "cuda", "to"), "the Executor's place is where a Program runs")
+_OF_TENSORS |= dict.fromkeys(("cpu", "cuda"), "the Executor's place is where a Program runs")
 
 
-class Variable(ValueMethods):
+class Variable(DtypeMethods, ValueMethods):
     """One value of a Block. It has no elements until an Executor runs the Program.
 
     Compared with `==` it gives another Variable, as arrays do; who it is, `is` tells.
@@ -82,15 +85,6 @@ class Variable(ValueMethods):
         self.held: Any = None  # Any: a tensor, of the other runtime
         self.is_cut = False  # whether a user stopped the gradient here, which no request for gradients overrides
         self._stop_gradient = as_bool(stop_gradient, f"variable {name!r}: stop_gradient")
-
-    # Any: raises always; a type checker reads no attributes out of it.
-    def __getattr__(self, name: str) -> Any:
-        remedy = _OF_TENSORS.get(name)
-        if remedy is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise AttributeError(
-            f"variable {self.__dict__.get('_name')!r}: .{name} is of tensors, this is a value of a Program; {remedy}"
-        )
 
     @property
     def name(self) -> str:
@@ -170,6 +164,49 @@ class Variable(ValueMethods):
         """
         made: np.ndarray = _refused("an array")(self)
         return made
+
+    def size(self, dim: int | None = None) -> Any:
+        """Returns the shape, or the size of an axis, which a run may have to tell.
+
+        Raises:
+            AxisError: the axis lies outside.
+        """
+        return self.shape if dim is None else self.shape[normalize_axes([dim], self.ndim, "size")[0]]
+
+    # Any: dtypes, or values whose dtype is meant; the same value, or another Variable.
+    def to(self, *wanted: Any, dtype: DTypeLike | None = None) -> Any:
+        """Returns the value in a dtype, or that of another value. Differentiable between floats.
+
+        Raises:
+            ProgramError: a place is asked for, which is the Executor's to say.
+        """
+        for each in wanted:
+            if as_place(each) is not None:
+                raise ProgramError(
+                    f"variable {self.name!r}: to: expected a dtype, got place {each!r}; a Program runs where its "
+                    "Executor is: static.Executor(opsdk.CUDAPlace(0))"
+                )
+            dtype = each if isinstance(each, (str, type, np.dtype)) else each.dtype
+        return self if dtype is None else self._in_dtype(dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a method that refuses what would change a tensor in place."""
+        if name in _OF_TENSORS:
+            raise AttributeError(
+                f"variable {self.__dict__.get('_name')!r}: .{name} is of tensors, this is a value of a Program; "
+                f"{_OF_TENSORS[name]}"
+            )
+        base = name[:-1]
+        if not name.endswith("_") or name.startswith("_") or not hasattr(ValueMethods, base):
+            raise AttributeError(f"a Variable has no attribute {name!r}", name=name, obj=self)
+
+        def refused(*_: Any, **__: Any) -> NoReturn:
+            raise ProgramError(
+                f"variable {self.name!r}: {name}: expected a tensor, whose memory can change; of a value of a Program "
+                f"write x = x.{base}(...)"
+            )
+
+        return refused
 
     __hash__ = object.__hash__
 

@@ -312,6 +312,21 @@ def test_what_only_tensors_have_says_what_does_that_in_a_program(name, remedy):
         x = static.data("x", [2], "float32")
         with pytest.raises(AttributeError, match=rf"variable 'x': \.{name} is of tensors, .*{remedy}"):
             getattr(x, name)
-        with pytest.raises(AttributeError, match="'Variable' object has no attribute 'unknown'"):
-            x.unknown  # noqa: B018 - asked for
         assert not hasattr(x, "grad")
+
+
+def test_it_is_asked_and_cast_as_a_tensor_is(x):
+    assert [x.size(1), x.dim(), x.ndimension(), x.element_size()] == [x.shape[1], x.ndim, x.ndim, x.dtype.itemsize]
+    assert (x.is_floating_point(), x.is_complex(), x.is_integer(), x.is_signed()) == (True, False, False, True)
+    assert x.size() == x.shape and x.to(x.dtype) is x and x.type_as(x) is x
+    assert [x.long().dtype, x.half().dtype, x.to("float64").dtype] == ["int64", "float16", "float64"]
+    assert x.to(x.double()).dtype == "float64"
+
+
+def test_it_goes_to_no_place_and_does_not_change(x):
+    with pytest.raises(ProgramError, match="to: expected a dtype, got place 'cuda:0'; a Program runs where its Exec"):
+        x.to("cuda:0")
+    with pytest.raises(ProgramError, match=r"relu_: expected a tensor, whose memory can change; .* x = x.relu\("):
+        x.relu_()
+    with pytest.raises(AttributeError, match="a Variable has no attribute 'nowhere_'"):
+        x.nowhere_()
