@@ -291,12 +291,6 @@ REASONS = (
     ),
     Reason("refused", "put_along_axis put_along_axis_", "Values are put; to add them is `scatter_add`.", "paddle"),
     Reason(
-        "refused",
-        "bfloat16",
-        "NumPy knows bfloat16 through ml_dtypes, which was not beside Paddle in the sweep.",
-        "paddle",
-    ),
-    Reason(
         "keyword",
         "*",
         "A keyword that opsdk does not have is a TypeError, never silently nothing.",

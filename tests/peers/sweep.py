@@ -1,7 +1,7 @@
 """The sweep: every name that opsdk shares with PyTorch or Paddle, called in both, and how the results differ.
 
-`python -m tests.peers.sweep torch` writes `tests/peers/torch.json`, where PyTorch is installed beside opsdk; `paddle`
-the other. No test needs either: they hold the page and the reasons to what was recorded.
+`python -m tests.peers.sweep torch` writes `tests/peers/torch.json`, where PyTorch is installed beside opsdk and
+what it needs; `paddle` the other. No test needs either: they hold the page and the reasons to what was recorded.
 """
 
 from __future__ import annotations
