@@ -46,6 +46,7 @@ from opsdk.autograd.making import (
     as_tensor,
     asarray,
     clone,
+    device,
     from_numpy,
     is_complex,
     is_floating_point,
@@ -79,9 +80,9 @@ from opsdk.core.dtype import (
     uint8,
 )
 from opsdk.core.flags import get_flags, set_flags
-from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from opsdk.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from opsdk.core.place import CPUPlace, CUDAPlace
-from opsdk.core.random import Generator, get_rng_state, seed, set_rng_state
+from opsdk.core.random import Generator, get_rng_state, initial_seed, seed, set_rng_state
 from opsdk.core.spec import TensorSpec
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
@@ -102,7 +103,7 @@ from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import amp, callbacks, io, metric, nn, optim, optimizer, static, vision
+    from opsdk import amp, callbacks, cuda, io, metric, nn, optim, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -138,6 +139,7 @@ __all__ = [
     "grad",
     "vjp",
     "no_grad",
+    "inference_mode",
     "enable_grad",
     "set_grad_enabled",
     "is_grad_enabled",
@@ -162,6 +164,7 @@ __all__ = [
     "as_tensor",
     "asarray",
     "clone",
+    "device",
     "from_numpy",
     "is_complex",
     "is_floating_point",
@@ -182,6 +185,7 @@ __all__ = [
     "randn_like",
     "standard_normal",
     "seed",
+    "initial_seed",
     "get_rng_state",
     "set_rng_state",
     "Generator",
@@ -221,6 +225,7 @@ __all__ = [
     "amp",
     "summary",
     "vision",
+    "cuda",
     "verify",
     "gradcheck",
     "errors",
@@ -237,13 +242,24 @@ _FUNCTIONS = {
     "save": "saving.checkpoint",
     "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision"}
+_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision", "cuda"}
+_DTYPES = {  # PyTorch's words, of which three are Python's as well
+    "bool": "bool",
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+}
 
 
 # Any: a module or a function, loaded when it is first asked for.
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"opsdk.{name}")
+    if name in _DTYPES:
+        return promote_types(_DTYPES[name], _DTYPES[name])
     if name == "vmath":
         value: Any = importlib.import_module("opsdk.expr.vmath")
     elif name in _FUNCTIONS:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.autograd.device_tensor import tensor_of
+from opsdk.autograd.device_tensor import as_asked, tensor_of
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.backends.call.constant import as_constant, numbers_in
 from opsdk.backends.memory import arena
@@ -88,6 +88,7 @@ def _moved(data: Any, dtype: DTypeLike | None, place: Place) -> Any:
     return memory.from_host(to_tensor(host, dtype)._array)
 
 
+@as_asked
 def full(shape: Sequence[Any] | int, fill_value: float | complex, dtype: DTypeLike = "float32") -> Any:
     """Returns a tensor of one value; a Variable in a composite that a Program is built of, or with a size of one.
 
@@ -140,35 +141,41 @@ def _asked(given: tuple[Any, ...], shape: Any, dtype: DTypeLike | None, subject:
     return sizes or shape, "float32" if kind is None else kind
 
 
+@as_asked
 def zeros(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor of zeros, float32 unless given: `zeros([2, 3], "float64")` and `zeros(2, 3)`."""
     wanted, kind = _asked(sizes, shape, dtype, "zeros")
     return full(wanted, 0.0, kind)
 
 
+@as_asked
 def ones(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor of ones, float32 unless given: `ones([2, 3], "float64")` and `ones(2, 3)`."""
     wanted, kind = _asked(sizes, shape, dtype, "ones")
     return full(wanted, 1.0, kind)
 
 
+@as_asked
 def empty(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor to be written to: zeros, so that nothing depends on what memory held."""
     wanted, kind = _asked(sizes, shape, dtype, "empty")
     return full(wanted, 0.0, kind)
 
 
+@as_asked
 def empty_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor to be written to, with the shape of `x`, and its dtype unless given: zeros."""
     return _like(x, 0.0, dtype, "empty_like")
 
 
+@as_asked
 def eye(num_rows: int, num_columns: int | None = None, dtype: DTypeLike = "float32") -> Any:
     """Returns a matrix with ones on its diagonal, square unless the columns are given."""
     rows, columns = _sizes([num_rows, num_rows if num_columns is None else num_columns], "eye")
     return _here(np.eye(rows, columns, dtype=as_dtype(dtype, "eye")))
 
 
+@as_asked
 def linspace(start: float, stop: float, num: int, dtype: DTypeLike = "float32") -> Any:
     """Returns `num` evenly spaced numbers from `start` to `stop`, both included.
 
@@ -180,16 +187,19 @@ def linspace(start: float, stop: float, num: int, dtype: DTypeLike = "float32") 
     return _here(fitted(np.linspace(low, high, count), as_dtype(dtype, "linspace"), "linspace", truncates=True))
 
 
+@as_asked
 def zeros_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor of zeros with the shape of `x`, and its dtype unless given, as a variable where it is one."""
     return _like(x, 0.0, dtype, "zeros_like")
 
 
+@as_asked
 def ones_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor of ones with the shape of `x`, and its dtype unless given, as a variable where it is one."""
     return _like(x, 1.0, dtype, "ones_like")
 
 
+@as_asked
 def full_like(x: Any, fill_value: float, dtype: DTypeLike | None = None) -> Any:
     """Returns a tensor of one value with the shape of `x`, and its dtype unless given; a variable where it is one."""
     return _like(x, fill_value, dtype, "full_like")
@@ -212,6 +222,7 @@ def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Any:
     return make(x.shape, value, x.dtype if dtype is None else dtype)
 
 
+@as_asked
 def arange(start: Any, end: Any = None, step: float = 1, dtype: DTypeLike | None = None) -> Any:
     """Returns evenly spaced numbers in [start, end); int64 for integer arguments, else float32, unless given.
 
@@ -247,6 +258,7 @@ def _to_size(end: OpenSize, start: float, step: float, dtype: DTypeLike | None) 
     return ops.arange(end.owner, axis=end.axis, start=low, step=by, dtype=kind)
 
 
+@as_asked
 def uniform(
     shape: Sequence[int] | int, dtype: DTypeLike = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0
 ) -> Tensor:
@@ -259,12 +271,14 @@ def uniform(
     return _here(ops.uniform_random(shape=sizes, min=min, max=max, seed=seed or next_seed(), dtype=as_dtype(dtype)))
 
 
-def rand(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None) -> Tensor:
+@as_asked
+def rand(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None, seed: int = 0) -> Tensor:
     """Returns numbers drawn uniformly from [0, 1), float32 unless given: `rand([4, 4])` and `rand(4, 4)`."""
     wanted, kind = _asked(sizes, shape, dtype, "rand")
-    return uniform(wanted, kind, 0.0, 1.0)
+    return uniform(wanted, kind, 0.0, 1.0, seed)
 
 
+@as_asked
 def randn(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None, seed: int = 0) -> Tensor:
     """Returns numbers from the standard normal distribution, float32 unless given; seed 0 draws from the global one."""
     wanted, kind = _asked(sizes, shape, dtype, "randn")
@@ -272,6 +286,7 @@ def randn(*sizes: Any, shape: Any = None, dtype: DTypeLike | None = None, seed: 
     return _here(ops.gaussian_random(shape=_sizes(wanted, "randn"), seed=key, dtype=as_dtype(kind, "randn")))
 
 
+@as_asked
 def normal(
     mean: float = 0.0,
     std: float = 1.0,
@@ -289,6 +304,7 @@ def normal(
     return _here(ops.gaussian_random(shape=sizes, mean=mean, std=std, seed=key, dtype=kind))
 
 
+@as_asked
 def randint(
     low: int, high: Any = None, shape: Sequence[int] | int = (1,), dtype: DTypeLike = "int64", seed: int = 0
 ) -> Tensor:
@@ -314,6 +330,7 @@ def randint(
     return _here(ops.random_integers(shape=sizes, low=least, high=end, seed=key, dtype=kind))
 
 
+@as_asked
 def randperm(n: int, dtype: DTypeLike = "int64", seed: int = 0) -> Tensor:
     """Returns the whole numbers from 0 to n - 1 in an order that is drawn; seed 0 draws it from the global one."""
     (count,) = _sizes(n, "randperm")

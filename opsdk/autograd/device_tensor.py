@@ -1,10 +1,12 @@
-"""DeviceTensor: a tensor whose array lives at a CUDA place.
+"""DeviceTensor: a tensor whose array lives at a CUDA place; and PyTorch's keywords of the functions that make tensors.
 
 It is a class of its own so that a call finds its runtime by the type of its values, and calls on host memory never ask.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +16,13 @@ from numpy import ndarray
 from opsdk.autograd.engine import ArrayAlgebra
 from opsdk.autograd.in_place import CAST
 from opsdk.autograd.node import GradNode
-from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.autograd.tensor_state import check_unviewed
 from opsdk.backends.memory.device import is_device_array, memory_of, place_of
-from opsdk.core.errors import DTypeError, PlaceError, ShapeError
-from opsdk.core.fit import as_numbers, fitted, misfit
+from opsdk.core.errors import AttributeValueError, DTypeError, PlaceError, ShapeError
+from opsdk.core.fit import as_bool, as_numbers, fitted, misfit
 from opsdk.core.place import Place
+from opsdk.core.random import Generator
 from opsdk.ops.numpy_protocol import check_leaves, values_of
 
 
@@ -85,3 +88,33 @@ def tensor_of(array: Any, stop_gradient: bool = True, edge: tuple[GradNode, int]
 
 
 DeviceTensor._algebra = ArrayAlgebra(tensor_of)
+
+
+# Any: arguments of every kind; a tensor, or a Variable where a Program is built.
+def as_asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that takes `requires_grad`, `device`, `size` and, where it draws, `generator` too."""
+    own = inspect.signature(function).parameters
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(
+        *args: Any, requires_grad: bool = False, device: Any = None, pin_memory: bool = False, **options: Any
+    ) -> Any:
+        if "size" in options and "shape" in own:
+            options["shape"] = options.pop("size")
+        if "seed" in own and (generator := options.pop("generator", None)) is not None:
+            if not isinstance(generator, Generator):
+                raise AttributeValueError(
+                    f"{name}: generator expected an opsdk.Generator or None, got {type(generator).__name__}"
+                )
+            options["seed"] = int(generator.draw()) or 1  # 0 is the global one
+        made = function(*args, **options)
+        if device is not None and isinstance(made, Tensor):
+            made = made.to(device)
+        if as_bool(requires_grad, f"{name}: requires_grad"):
+            if isinstance(made, Tensor):
+                needs_float(made, name)
+            made.stop_gradient = False
+        return made
+
+    return call

@@ -45,10 +45,22 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Any = None) -> 
 asarray = as_tensor
 
 
-def _place(device: Any) -> Place | None:
+def _place(device: Any, subject: str = "tensor: device") -> Place | None:
     place = as_place(device)
     if device is not None and place is None:
-        raise PlaceError(f"tensor: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
+        raise PlaceError(f"{subject} expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
+    return place
+
+
+def device(type: Any, index: int | None = None) -> Place:
+    """Returns the place that is called so, `device("cuda:0")` or `device("cuda", 0)`, in PyTorch's words.
+
+    Raises:
+        PlaceError: it names none.
+    """
+    place = _place(type if index is None else f"{type}:{index}", "device")
+    if place is None:
+        raise PlaceError("device expected 'cpu', 'cuda', 'cuda:0' or a place, got None")
     return place
 
 

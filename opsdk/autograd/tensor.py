@@ -236,8 +236,18 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside of the tape: changing it needs no `no_grad`."""
+        """The same memory outside of the tape: changing it needs no `no_grad`. What it is set to is copied here."""
         return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
+            got = f"{value.dtype} {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+            raise AttributeValueError(
+                f"data: expected a tensor of {self.dtype} {self.shape}, got {got}; another shape or dtype needs "
+                "another tensor, or layer.to(dtype=)"
+            )
+        self.set_value(value.detach())
 
     # -- gradients ----------------------------------------------------------------------------------------------------
 

@@ -107,6 +107,13 @@ def no_grad(function: F | None = None) -> Any:
     return mode if function is None else mode(function)
 
 
+def inference_mode(mode: bool | F = True) -> Any:
+    """Switches recording off, as `no_grad` does; with False nothing changes. PyTorch's word."""
+    if callable(mode):
+        return no_grad(mode)
+    return GradMode(is_grad_enabled() and not mode)
+
+
 def enable_grad(function: F | None = None) -> Any:
     """Switches recording on again inside `no_grad`.
 

@@ -13,6 +13,11 @@ class Place:
     kind: str
     index: int = 0
 
+    @property
+    def type(self) -> str:
+        """The kind, in PyTorch's word."""
+        return self.kind
+
     def __str__(self) -> str:
         return f"Place({self.kind})" if self.kind == "cpu" else f"Place({self.kind}:{self.index})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from opsdk.core.counted import CountedGenerator
 
 _lock = threading.Lock()
+_first: list[int] = []  # the one that the global stream began with
 _generators: list[np.random.Generator] = []  # one, once it is asked for: importing numpy.random costs 7 ms
 
 
@@ -85,7 +87,23 @@ def seed(value: int) -> None:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
         raise AttributeValueError(f"seed: expected an integer ≥ 0, got {value!r}")
     with _lock:
-        _generators[:] = [np.random.default_rng(int(value))]
+        _begin(int(value))
+
+
+def initial_seed() -> int:
+    """Returns the number that the global stream of seeds began with: that of `seed`, else one that the machine drew."""
+    stream()
+    with _lock:
+        return _first[0]
+
+
+def _of_the_machine() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 2
+
+
+def _begin(value: int | None = None) -> None:
+    first = _of_the_machine() if value is None else value
+    _first[:], _generators[:] = [first], [np.random.default_rng(first)]
 
 
 def get_rng_state() -> dict[str, Any]:
@@ -111,6 +129,7 @@ def set_rng_state(state: Mapping[str, Any]) -> None:
             f"set_rng_state: expected what get_rng_state gives, got {state!r:.80}; pass that of a checkpoint"
         ) from error
     with _lock:
+        _first[:] = _first or [int(state["state"]["inc"]) % 2**62]  # where it began is not known
         _generators[:] = [made]
 
 
@@ -139,7 +158,8 @@ class Generator:
     runs in a Scope draw others, by a count that is part of the Scope. Several threads may draw from one.
 
     Args:
-        seed: integer from 0 to 2**63 - 1.
+        seed: integer from 0 to 2**63 - 1; drawn by the machine unless given. The name of a place is `device`.
+        device: without meaning: draws are equal at all places.
 
     Raises:
         AttributeValueError: the seed is something else.
@@ -147,8 +167,19 @@ class Generator:
 
     __slots__ = ("_count", "_lock", "_seed")
 
-    def __init__(self, seed: int) -> None:
+    # Any: what a user gave for a number; a place, or its name.
+    def __init__(self, seed: Any = None, device: Any = None) -> None:
+        is_device = isinstance(seed, str) and seed.partition(":")[0] in ("cpu", "cuda", "gpu")
+        self.manual_seed(_of_the_machine() if seed is None or is_device else seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begins anew with a seed, and returns itself."""
         self.load_state_dict({"seed": seed, "count": 0})
+        return self
+
+    def initial_seed(self) -> int:
+        """Returns the seed, in PyTorch's words."""
+        return self._seed
 
     @property
     def seed(self) -> int:
@@ -200,6 +231,8 @@ class Generator:
         lock = getattr(self, "_lock", None) or threading.Lock()
         with lock:
             self._lock, self._seed, self._count = lock, seed, count
+
+    get_state, set_state = state_dict, load_state_dict
 
     def __repr__(self) -> str:
         return f"opsdk.Generator({self._seed})" + (f" after {self._count} draws" if self._count else "")
@@ -255,7 +288,7 @@ def stream() -> np.random.Generator:
     """Returns the generator of the one stream of seeds that calls take theirs from."""
     with _lock:
         if not _generators:
-            _generators.append(np.random.default_rng())
+            _begin()
         return _generators[0]
 
 
@@ -267,7 +300,7 @@ def next_seed() -> int:
 def _next_of_stream() -> int:
     with _lock:
         if not _generators:
-            _generators.append(np.random.default_rng())
+            _begin()
         return int(_generators[0].integers(1, 2**31 - 1))
 
 

@@ -47,6 +47,11 @@ def default_collate(samples: Sequence[Any]) -> Any:
     )
 
 
+def collated(batch: Sequence[Any]) -> Any:
+    """Returns samples as a batch of tensors, as a DataLoader makes one of them where it is given no other function."""
+    return as_tensors(default_collate(batch))
+
+
 def as_arrays(batch: Any) -> Any:
     """Returns a batch with arrays for tensors, by which it crosses to another process."""
     return _each(batch, Tensor, lambda tensor: tensor.detach().numpy())

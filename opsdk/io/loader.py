@@ -14,7 +14,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from opsdk.core.errors import AttributeValueError, WorkerError, attach_note
+from opsdk.core.errors import ArityError, AttributeValueError, WorkerError, attach_note
 from opsdk.core.fit import as_bool
 from opsdk.core.random import Generator
 from opsdk.io.collate import as_arrays, as_tensors, default_collate
@@ -25,6 +25,8 @@ from opsdk.io.travel import packed
 from opsdk.io.worker import END, ERROR, Fetch, serve
 
 _MAIN = Lock()
+_WITHOUT_MEANING = {"in_order", "multiprocessing_context", "persistent_workers", "pin_memory", "pin_memory_device"}
+_WITHOUT_MEANING |= {"places", "use_buffer_reader", "use_shared_memory"}
 
 
 # Any, in this file: datasets, batches and functions of every type.
@@ -48,38 +50,46 @@ class DataLoader:
         collate_fn: makes a batch of a list of samples; arrays in what it returns become tensors. Unless given samples
             are stacked, texts listed, dictionaries and sequences taken part by part; numbers become arrays.
         num_workers: how many processes make batches; 0 makes them here. They start with each epoch and end with it.
-        prefetch_factor: how many batches each is ahead.
+        prefetch_factor: how many batches each is ahead; 2 unless given.
         timeout: seconds to wait for a worker's batch; 0 waits on.
         worker_init_fn: runs first in each worker, with its number.
         generator: whose draws decide; the global stream (`opsdk.seed`) unless given.
         sampler: gives the order of the indices, in place of `shuffle`.
+        without_meaning: what says how batches are brought, and not which: PyTorch's `pin_memory`, `persistent_workers`,
+            `multiprocessing_context`, `pin_memory_device` and `in_order`, Paddle's `places`, `use_buffer_reader` and
+            `use_shared_memory`.
 
     Raises:
+        ArityError: another argument.
         AttributeValueError: an argument that is none of this, or two that decide the same.
     """
 
     def __init__(
         self,
         dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = False,
         *,
         feed_list: Sequence[Any] | None = None,
         return_list: bool = True,
         batch_sampler: Iterable[Sequence[int]] | None = None,
-        batch_size: int | None = 1,
-        shuffle: bool = False,
         drop_last: bool = False,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: int = 0,
-        prefetch_factor: int = 2,
+        prefetch_factor: int | None = None,
         timeout: float = 0,
         worker_init_fn: Callable[[int], Any] | None = None,
         generator: Generator | None = None,
         sampler: Iterable[int] | None = None,
+        **without_meaning: Any,
     ) -> None:
+        if unknown := without_meaning.keys() - _WITHOUT_MEANING:
+            raise ArityError(f"DataLoader: expected none of these arguments, got {', '.join(sorted(unknown))}")
+        shuffle = False if shuffle is None else shuffle
         self.dataset, self.generator = dataset, generator
         self.drop_last = as_bool(drop_last, "DataLoader: drop_last")
         self.num_workers = as_count(num_workers, "DataLoader: num_workers", 0)
-        self._ahead = as_count(prefetch_factor, "DataLoader: prefetch_factor")
+        self._ahead = as_count(2 if prefetch_factor is None else prefetch_factor, "DataLoader: prefetch_factor")
         self._timeout, self._first = timeout, worker_init_fn
         self._names = _names(feed_list, as_bool(return_list, "DataLoader: return_list"))
         if batch_size is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from opsdk.core.errors import AttributeValueError
 from opsdk.core.fit import as_bool
 from opsdk.core.random import Generator
-from opsdk.io.order import drawn_again, permuted
+from opsdk.io.order import draw, drawn_again, permuted
 
 
 def as_count(value: Any, subject: str, least: int = 1) -> int:  # Any: what a user gave
@@ -93,11 +93,71 @@ class RandomSampler(Sampler):
         return super().__len__() if self._num_samples is None else self._num_samples
 
 
+class SubsetRandomSampler(Sampler):
+    """Given indices, in an order that is another one each time.
+
+    Args:
+        indices: which.
+        generator: as of RandomSampler.
+    """
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        super().__init__(indices)
+        self.indices, self.generator = indices, _as_generator(generator, "SubsetRandomSampler")
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([self.indices[at] for at in permuted(len(self.indices), self.generator).tolist()])
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with the probabilities that their weights say.
+
+    Args:
+        weights: one for each sample, ≥ 0; their sum need not be 1.
+        num_samples: how many are drawn.
+        replacement: draws each from all, so that one may come twice.
+        generator: as of RandomSampler.
+
+    Raises:
+        AttributeValueError: weights that are none, `num_samples` below 1, or above the number of weights that are not
+            0 without replacement.
+    """
+
+    # Any: numbers as a list, an array or a tensor.
+    def __init__(
+        self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None
+    ) -> None:
+        self.weights = np.asarray(weights, np.float64)
+        self.num_samples = as_count(num_samples, "WeightedRandomSampler: num_samples")
+        self.replacement = as_bool(replacement, "WeightedRandomSampler: replacement")
+        self.generator = _as_generator(generator, "WeightedRandomSampler")
+        is_right = self.weights.ndim == 1 and np.isfinite(self.weights).all() and (self.weights >= 0).all()
+        if not is_right or not self.weights.any():
+            raise AttributeValueError(
+                f"WeightedRandomSampler: weights expected a list of numbers ≥ 0, not all 0, got {weights!r:.80}"
+            )
+        most = np.count_nonzero(self.weights)
+        if not replacement and num_samples > most:
+            raise AttributeValueError(
+                f"WeightedRandomSampler: num_samples expected at most the {most} weights that are not 0, got "
+                f"{num_samples}; or replacement=True"
+            )
+
+    def __iter__(self) -> Iterator[int]:
+        random = np.random.default_rng(draw(self.generator))
+        shares = self.weights / self.weights.sum()
+        return iter(random.choice(len(shares), self.num_samples, self.replacement, shares).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
 class BatchSampler(Sampler):
     """Lists of indices, one a batch.
 
     Args:
-        dataset: taken in its order, or with `shuffle` in a random one.
+        dataset: taken in its order, or with `shuffle` in a random one. In PyTorch's form it is the sampler, and the
+            batch size and `drop_last` follow.
         sampler: the order instead: anything that gives indices when it is iterated over.
         shuffle: whether the order is random.
         batch_size: how many make a batch.
@@ -111,12 +171,15 @@ class BatchSampler(Sampler):
     def __init__(
         self,
         dataset: Any = None,
-        sampler: Iterable[int] | None = None,
+        sampler: Iterable[int] | int | None = None,
         shuffle: bool = False,
         batch_size: int = 1,
         drop_last: bool = False,
         generator: Generator | None = None,
     ) -> None:
+        if isinstance(dataset, Sampler):  # with batch_size and drop_last behind it, where these come by position
+            batch_size = sampler if isinstance(sampler, int) else batch_size
+            dataset, sampler, shuffle, drop_last = None, dataset, False, shuffle or drop_last
         if (dataset is None) == (sampler is None):
             raise AttributeValueError("BatchSampler: expected a dataset or a sampler, got both or neither")
         if as_bool(shuffle, "BatchSampler: shuffle") and sampler is not None:
@@ -124,7 +187,7 @@ class BatchSampler(Sampler):
         self.batch_size = as_count(batch_size, "BatchSampler: batch_size")
         self.drop_last = as_bool(drop_last, "BatchSampler: drop_last")
         made = RandomSampler(dataset, generator=generator) if shuffle else SequenceSampler(dataset)
-        self.sampler = made if sampler is None else sampler
+        self.sampler: Any = made if sampler is None else sampler
 
     def __iter__(self) -> Iterator[list[int]]:
         return batched(iter(self.sampler), self.batch_size, self.drop_last)

@@ -35,6 +35,7 @@ from opsdk.nn.layer.activation import Tanh as Tanh
 from opsdk.nn.layer.activation import Tanhshrink as Tanhshrink
 from opsdk.nn.layer.activation import ThresholdedReLU as ThresholdedReLU
 from opsdk.nn.layer.attention import MultiHeadAttention as MultiHeadAttention
+from opsdk.nn.layer.attention import MultiheadAttention as MultiheadAttention
 from opsdk.nn.layer.attention import TransformerEncoder as TransformerEncoder
 from opsdk.nn.layer.attention import TransformerEncoderLayer as TransformerEncoderLayer
 from opsdk.nn.layer.cells import BiRNN as BiRNN

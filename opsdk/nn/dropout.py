@@ -36,7 +36,7 @@ def dropout(
         x: float values of any shape.
         p: probability of 0, in [0, 1].
         axis: the axes along which elements are dropped one by one, each in [0, axes of x); along all others they are
-            dropped together. All unless given.
+            dropped together. All unless given. A bool there is `training`, as in PyTorch.
         training: False: nothing is dropped. A Program's `clone(for_test=True)` sets it.
         mode: `upscale_in_train` divides what is kept by 1 - p; `downscale_in_infer` leaves it, and multiplies by 1 - p
             where nothing is dropped.
@@ -53,6 +53,8 @@ def dropout(
         DTypeError: x holds other than floats.
     """
     check_probability(p, "dropout")
+    if isinstance(axis, bool):
+        training, axis = axis and training, None
     if mode not in MODES:
         raise AttributeValueError(f"dropout: mode expected {' or '.join(MODES)}, got {mode!r}")
     at = _checked_axes(x, axis)

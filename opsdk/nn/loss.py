@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,17 @@ def mse_loss(input: Any, label: Any, reduction: str = "mean") -> Any:
 
 def cross_entropy(
     input: Any,
-    label: Any,
+    label: Any = None,
     weight: Any = None,
     ignore_index: int = -100,
     reduction: str = "mean",
     soft_label: bool = False,
-    axis: int = -1,
+    axis: int | None = None,
     use_softmax: bool = True,
     label_smoothing: float = 0.0,
     name: str | None = None,
+    *,
+    target: Any = None,
 ) -> Any:
     """Returns -log of the probability of the label.
 
@@ -72,10 +75,13 @@ def cross_entropy(
         ignore_index: rows with this label count for nothing; where no other is left the mean is 0, as in Paddle.
         reduction: mean over the rows that count (weighted, where `weight` is given), sum, or none.
         soft_label: whether labels are probabilities.
-        axis: of the classes.
+        axis: of the classes. Unless given the last, as in Paddle; or the second, as in PyTorch, where the classes of
+            the label fit that alone. Where they fit both a warning says so.
         use_softmax: False: the input is probabilities already.
-        label_smoothing: share of each label, in [0, 1], that all classes have alike.
+        label_smoothing: share of each label, in [0, 1], that all classes have alike, each with its own weight.
         name: without meaning.
+        target: the label in PyTorch's word and with its meaning: classes at axis 1; floats of the input's shape are
+            probabilities, whose rows count alike.
 
     Returns:
         A 0-d value, or with "none" one per row, of the common dtype of the input, soft labels and weights.
@@ -87,17 +93,26 @@ def cross_entropy(
         DTypeError: input or label is no tensor or array.
     """
     check_reduction(reduction, "cross_entropy")
+    as_torch = target is not None
+    if as_torch and label is not None:
+        raise AttributeValueError("cross_entropy: expected a label or a target, got both")
     if not 0 <= label_smoothing <= 1:
         raise AttributeValueError(f"cross_entropy: label_smoothing expected a share in [0, 1], got {label_smoothing!r}")
+    label = target if as_torch else label
     for role, value in (("input", input), ("label", label)):
         if not hasattr(value, "shape"):
             raise DTypeError(f"cross_entropy: {role} expected a tensor or array, got {type(value).__name__}")
+    if as_torch and len(label.shape) == len(input.shape) and is_differentiable(label.dtype):
+        soft_label = True
     if isinstance(weight, (list, tuple)):  # looked up before it meets the scores, it would be float32
         weight = as_constant(weight, dtype_of(input), "cross_entropy: weight")
     given = input, weight, *([label] if soft_label else [])
     input, weight = widened(input), widened(weight)
     label = widened(label) if soft_label else label
     ndim = len(input.shape)
+    if as_torch:
+        axis = min(1, ndim - 1) if axis is None else axis
+    axis = _class_axis(input.shape, label.shape) if axis is None else axis
     last = axis in (-1, ndim - 1)
     if not last:
         input, label = _last(input, axis), _last(label, axis) if len(label.shape) == ndim else label
@@ -107,7 +122,7 @@ def cross_entropy(
         check_shape("cross_entropy: label", label.shape, input.shape, "of the input, a probability for each class")
         if label_smoothing:
             label = label * (1.0 - label_smoothing) + label_smoothing / input.shape[-1]
-        rows, share = _soft_rows(input, label, weight, use_softmax)
+        rows, share = _soft_rows(input, label, weight, use_softmax, is_split=as_torch)
     else:
         if len(label.shape) not in (ndim, ndim - 1):
             raise ShapeError(
@@ -186,6 +201,24 @@ def _rows(op: Op, x: Any, label: Any, weight: Any, ignore_index: int) -> tuple[A
         return rows, share
     factor = ops.multiply(ops.gather(weight, ops.multiply(label, ops.cast(used, label.dtype))), share)
     return ops.multiply(rows, factor), factor
+
+
+def _class_axis(shape: Any, label: Any) -> int:
+    """Returns the axis of the classes of scores, by the shape of the labels: the last one, unless only the second fits.
+
+    Warns where both fit, as whole labels of (N, 5) do beside scores of (N, 5, 5).
+    """
+    sizes, known = list(shape), [size for size in (*shape, *label) if isinstance(size, int) and size >= 0]
+    if len(sizes) < 3 or len(label) != len(sizes) - 1 or len(known) < 2 * len(sizes) - 1:
+        return -1
+    fits_last, fits_second = list(label) == sizes[:-1], list(label) == [sizes[0], *sizes[2:]]
+    if fits_last and fits_second:
+        warnings.warn(
+            f"cross_entropy: labels {tuple(label)} fit scores {tuple(shape)} with the classes at the last axis, which "
+            "is taken, as in Paddle, and at the second, as in PyTorch; say which with axis=-1 or axis=1",
+            stacklevel=3,
+        )
+    return 1 if fits_second and not fits_last else -1
 
 
 def _soft_rows(x: Any, label: Any, weight: Any, use_softmax: bool, is_split: bool = False) -> tuple[Any, Any]:

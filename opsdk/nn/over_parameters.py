@@ -10,7 +10,20 @@ from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.core.modes import GradMode
+from opsdk.nn.reparameterized import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from opsdk.ops import functions as ops
+
+__all__ = [  # what stands elsewhere too
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "remove_spectral_norm",
+    "remove_weight_norm",
+    "spectral_norm",
+    "vector_to_parameters",
+    "weight_norm",
+]
 
 Tensors = Tensor | Iterable[Tensor]
 

@@ -76,7 +76,23 @@ class Grouped(OptimizerState):
 
     def numbers_in(self, group: Group | None) -> dict[str, Any]:
         """Returns the numbers of the update op that hold in a group."""
-        return self._attrs if group is None else {**self._attrs, **group.attrs}
+        own = self._attrs if group is None else {**self._attrs, **group.attrs}
+        momentum = None if self._schedule is None else self._schedule.momentum()
+        return own if momentum is None else {**own, self.momentum_word(): momentum}
+
+    def momentum_word(self) -> str:
+        """Returns what the update op calls a momentum, or its first beta.
+
+        Raises:
+            AttributeValueError: it has none.
+        """
+        for word in ("mu", "beta1", "momentum"):
+            if word in self._attrs:
+                return word
+        raise AttributeValueError(
+            f"{self.subject}: expected a momentum or betas for {type(self._schedule).__name__} to cycle, has none; "
+            "make it with momentum=, or the schedule with cycle_momentum=False"
+        )
 
     def decay_in(self, group: Group | None) -> float:
         """Returns the weight decay that holds in a group."""
@@ -85,6 +101,11 @@ class Grouped(OptimizerState):
     def get_lr(self) -> float:
         """Returns the learning rate."""
         return self._learning_rate if self._schedule is None else self._schedule()
+
+    @property
+    def initial_lr(self) -> float:
+        """The learning rate that schedules which are made of the optimizer start from."""
+        return self._learning_rate
 
     def rate_of(self, group: Group | None) -> float:
         """Returns the learning rate that holds in a group, before parameters' own factors."""

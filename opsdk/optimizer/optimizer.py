@@ -293,6 +293,8 @@ class Optimizer(Grouped):
             ProgramError: its group has a rate of its own.
         """
         group = self.group_of(param)
+        if self._schedule is not None and self._schedule.momentum() is not None:
+            self._check_no_program(type(self._schedule).__name__, True)
         if group is not None and group.rate is not None:
             raise ProgramError(
                 f"{self.subject}: a group of a Program's parameters expected learning_rate, a factor on the one rate "
@@ -353,20 +355,35 @@ class Optimizer(Grouped):
         self.follow(rate)
         self._learning_rate = rate
 
+    def _check_no_program(self, schedule: str, is_built: bool = False) -> None:
+        if is_built or self._static.is_used:
+            raise ProgramError(
+                f"{self.subject}: a Program has its momentum as a number, got {schedule}, which cycles it; make that "
+                "with cycle_momentum=False"
+            )
+
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Goes by another schedule from now on.
 
         Raises:
-            AttributeValueError: it is no schedule.
+            AttributeValueError: it is no schedule, or cycles a momentum that there is not.
+            ProgramError: it cycles a momentum, which Programs have as a number.
         """
         if not isinstance(scheduler, LRScheduler):
             raise AttributeValueError(
                 f"{self.subject}, set_lr_scheduler: expected an LRScheduler, got {type(scheduler).__name__}"
             )
-        self.follow(scheduler())
-        if self._schedule is not None:
-            self._schedule.leave(self)
-        self._schedule = scheduler
+        before, self._schedule = self._schedule, scheduler
+        try:
+            if scheduler.momentum() is not None:
+                self.momentum_word()
+                self._check_no_program(type(scheduler).__name__)
+            self.follow(scheduler())
+        except BaseException:
+            self._schedule = before
+            raise
+        if before is not None and before is not scheduler:
+            before.leave(self)
         scheduler.follow_with(self)
 
     def follow(self, rate: float) -> None:

@@ -37,6 +37,7 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.verbose = verbose
         self._followers: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that Programs follow (any: one up)
+        self._is_left = False  # whether all of them go by other schedules since
         self.step()
 
     def __call__(self) -> float:
@@ -45,13 +46,16 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """Returns the rate of each group of the optimizer that goes by it, in PyTorch's words; the rate without one."""
-        followers = list(self._followers)
-        groups = followers[0].param_groups if len(followers) == 1 else []
+        groups = self.followers[0].param_groups if len(self._followers) == 1 else []
         return [group["lr"] for group in groups] or [self.last_lr]
 
     def get_lr(self) -> float:
         """Returns the rate of step `last_epoch`."""
         raise NotImplementedError(f"schedule {type(self).__name__}: expected it to define get_lr()")
+
+    def momentum(self) -> float | None:
+        """Returns the momentum, or first beta, that optimizers have at this step; None for their own."""
+        return None
 
     def rate_from(self, base: float) -> float:
         """Returns the rate that this step has where the schedule starts from another rate.
@@ -70,8 +74,13 @@ class LRScheduler:
         """Goes to the next step, or to the one that is given.
 
         Raises:
-            ScheduleError: it is beyond the last one; nothing has changed.
+            ScheduleError: it is beyond the last one, or the optimizer took another schedule; nothing has changed.
         """
+        if self._is_left:
+            raise ScheduleError(
+                f"{type(self).__name__}, step: expected a schedule that an optimizer goes by, got one whose optimizer "
+                "took another since; lr.SequentialLR and lr.ChainedScheduler join several"
+            )
         before = self.last_epoch
         self.last_epoch = before + 1 if epoch is None else epoch
         try:
@@ -83,17 +92,24 @@ class LRScheduler:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")  # noqa: T201 - asked for
 
     def _follow(self, rate: float) -> None:
-        for optimizer in list(self._followers):
+        for optimizer in self.followers:
             optimizer.follow(rate)
         self.last_lr = rate
 
     def follow_with(self, optimizer: Any) -> None:
         """Makes an optimizer's Programs go by this schedule."""
         self._followers.add(optimizer)
+        self._is_left = False
+
+    @property
+    def followers(self) -> list[Any]:
+        """The optimizers that go by this schedule."""
+        return list(self._followers)
 
     def leave(self, optimizer: Any) -> None:
         """Lets an optimizer go by another one."""
         self._followers.discard(optimizer)
+        self._is_left = not self._followers
 
     # Any: numbers, and the state of a schedule inside.
     def state_dict(self) -> dict[str, Any]:
@@ -152,6 +168,7 @@ class Schedule(LRScheduler):
     """A schedule whose arguments are its fields; `_rate` is a function of them and of the step."""
 
     checks: ClassVar[Mapping[str, Check]] = {}
+    is_absolute: ClassVar[bool] = False  # whether its rates are given, and no rate that it starts from
     last_epoch: int = field(default=-1, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
 
@@ -176,10 +193,13 @@ class Schedule(LRScheduler):
 
     def rate_from(self, base: float) -> float:
         """Returns the rate that this step has where the schedule starts from another rate."""
-        if base == self.base_lr:
-            return self.last_lr
+        return self.last_lr if base == self.base_lr else self.at(self.last_epoch, base)
+
+    def at(self, step: int, base: float) -> float:
+        """Returns the rate of a step where the schedule starts from a rate; it stays where it is."""
         other = copy(self)
-        other.base_lr = base
+        other.last_epoch = step
+        other.base_lr = self.base_lr if self.is_absolute else base
         return other.get_lr()
 
     def _rate(self, step: int) -> float:

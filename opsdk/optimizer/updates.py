@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,15 @@ class Adam(Optimizer):
         if amsgrad:
             self.op, self.slots = adaptive.amsgrad, (*self.slots[:2], Slot("moment2_max"), *self.slots[2:])
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def update(self, param: Any, grad: Any, rate: Any, state: Mapping[str, Any]) -> Any:
+        """Calls the in-place op, with β₁ᵗ of the β₁ that holds now where a schedule cycles it, as in PyTorch."""
+        attrs = self._update_attrs(param)
+        if self._schedule is not None and self._schedule.momentum() is not None:
+            power = float(state["beta2_pow"].item())
+            steps = round(math.log(power) / math.log(attrs["beta2"])) if power > 0 else math.inf
+            state["beta1_pow"].set_value(np.array([attrs["beta1"] ** steps]))
+        return super().update(param, grad, rate, state)
 
     def from_paddle(self, slot: Slot, value: Any) -> Any:
         """Returns a slot of Paddle's as ours: its powers of β are those of the next step."""

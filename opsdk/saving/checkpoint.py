@@ -11,7 +11,7 @@ import numpy as np
 
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import bfloat16
-from opsdk.core.errors import FileMissingError, SavedFileError
+from opsdk.core.errors import FileMissingError, PlaceError, SavedFileError
 from opsdk.core.files import dense, pickled, tensors
 from opsdk.core.files.atomic import replacing
 from opsdk.nn.layer.state import NAME_TABLE
@@ -54,7 +54,14 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
         tensors.write(file, encoder.arrays, text)
 
 
-def load(path: str | os.PathLike[str] | IO[bytes], *, classes: Iterable[type] = (), return_numpy: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    *,
+    classes: Iterable[type] = (),
+    return_numpy: bool = False,
+    weights_only: bool = True,
+) -> Any:
     """Loads what `save` saved; also safetensors files of others, and Paddle's `.pdparams`, `.pdopt` and 1.x parameters.
 
     Nothing that a file holds is run: classes are made only if they are named here, and of Paddle's pickles arrays,
@@ -62,20 +69,29 @@ def load(path: str | os.PathLike[str] | IO[bytes], *, classes: Iterable[type] = 
 
     Args:
         path: a file; a binary file that can seek; or a folder with one file for each parameter, as Paddle 1.x has them.
+        map_location: "cpu" or a place of host memory, as in PyTorch: where tensors come to in any case.
         classes: the layers, and dataclasses, that a whole model is made of, apart from opsdk's own layers. Their
             `__init__` is not called: a loaded model has the attributes that the saved one had.
         return_numpy: gives arrays for tensors.
+        weights_only: without meaning: no file runs code; `classes` says which may be made of it.
 
     Returns:
         The value. A tensor of an own file has its dtype, name and `stop_gradient`, and comes to host memory, from
         wherever it was. Of Paddle's files arrays that have names are tensors.
 
     Raises:
+        PlaceError: `map_location` is another place.
         FileMissingError: there is no such file.
         SavedFileError: the file is damaged, cut off, of a newer version, of an unknown format, or names a class that
             was not given, or code.
         UnknownOpError: a model holds an op that is not registered; import the module that defines it.
     """
+    where = "cpu" if map_location is None else map_location
+    if getattr(where, "kind", where) != "cpu":
+        raise PlaceError(
+            f"load: map_location expected None or 'cpu', where all tensors come to, got {map_location!r}; move what "
+            "was loaded with .to(place), or load it into a layer there by set_state_dict"
+        )
     if not isinstance(path, (str, os.PathLike)):
         return _read(path, Classes(classes, "load"), return_numpy, "load")
     subject = f"load {os.fspath(path)!r}"

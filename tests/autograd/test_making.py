@@ -69,6 +69,17 @@ def test_printing_follows_its_options():
         PRINTING.update(before)
 
 
+def test_a_device_is_a_place_by_its_name():
+    assert opsdk.device("cpu") == opsdk.CPUPlace()
+    assert opsdk.device("cuda", 1) == opsdk.device("cuda:1") == opsdk.CUDAPlace(1)
+    assert (opsdk.device("cuda:1").type, opsdk.device("cuda:1").index) == ("cuda", 1)
+    assert opsdk.ones([2]).to(opsdk.device("cpu")).device == opsdk.device("cpu")
+    for wrong in ("tpu", None):
+        with pytest.raises(PlaceError, match="device expected 'cpu', 'cuda', 'cuda:0' or a place, got"):
+            opsdk.device(wrong)
+    assert (opsdk.long, opsdk.float, opsdk.half) == (opsdk.int64, opsdk.float32, opsdk.float16)
+
+
 def test_name_is_taken_everywhere_and_means_nothing():
     x = opsdk.ones([2, 3], name="ones")
     assert opsdk.abs(x, name="a").tolist() == x.tanh(name=None).atanh(name="b").round(name="c").tolist()

@@ -379,6 +379,18 @@ def test_augmented_assignment_of_a_leaf_inside_no_grad_is_refused_as_it_would_tr
     assert weight.tolist() == [3.0]
 
 
+def test_data_may_be_set_outside_of_the_tape():
+    w = opsdk.nn.Parameter(np.array([1.0, 2.0]))
+    alias = w.detach()
+    w.data = opsdk.to_tensor(np.array([3.0, 4.0]))
+    w.data *= 2.0
+    assert (w.tolist(), alias.tolist(), w.is_leaf, w.stop_gradient) == ([6.0, 8.0], [6.0, 8.0], True, False)
+    for wrong in (opsdk.ones([2]), opsdk.ones([3], dtype="float64"), [1.0, 2.0]):
+        with pytest.raises(AttributeValueError, match=r"data: expected a tensor of float64 \[2\], got"):
+            w.data = wrong
+    assert w.tolist() == [6.0, 8.0]
+
+
 def test_size_is_a_number_and_called_the_sizes():
     x = opsdk.zeros([2, 3])
     assert x.size == 6 and x.size() == x.shape == [2, 3]

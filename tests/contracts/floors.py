@@ -12,6 +12,7 @@ FLOORS = {
     "backends": 2,
     "ops": 2,
     "autograd": 3,
+    "cuda": 3,
     "static": 3,
     "nn": 4,
     "optim": 4,

@@ -326,3 +326,15 @@ def test_what_a_wrapper_makes_is_stepped_in_the_mode_too():
 
     assert asyncio.run(opsdk.no_grad(lambda: awaited())()) is False
     assert opsdk.is_grad_enabled()
+
+
+def test_inference_mode_is_torchs_word_for_no_grad():
+    with opsdk.inference_mode():
+        assert not opsdk.is_grad_enabled()
+        with opsdk.inference_mode(False):
+            assert not opsdk.is_grad_enabled()
+    with opsdk.inference_mode(False):
+        assert opsdk.is_grad_enabled()
+    assert [opsdk.inference_mode(opsdk.is_grad_enabled)(), opsdk.inference_mode()(opsdk.is_grad_enabled)()] == [
+        False
+    ] * 2

@@ -6,7 +6,7 @@ import pytest
 
 import opsdk
 from opsdk import io
-from opsdk.core.errors import AttributeValueError, MissingDependencyError, WorkerError
+from opsdk.core.errors import ArityError, AttributeValueError, MissingDependencyError, WorkerError
 from opsdk.io.travel import packed
 from tests.io.samples import Broken, Drawn, Numbers, Stream
 
@@ -167,3 +167,25 @@ def test_arguments_that_cannot_be_are_refused(options, message):
 def test_a_stream_gives_a_loader_no_length():
     with pytest.raises(TypeError, match="DataLoader: Stream is a stream, which has no length"):
         len(io.DataLoader(Stream()))
+
+
+def test_a_loader_takes_torchs_arguments():
+    data = io.TensorDataset(np.arange(5.0))
+    options = {
+        "pin_memory": True,
+        "persistent_workers": False,
+        "prefetch_factor": None,
+        "multiprocessing_context": None,
+    }
+    batches = [batch.tolist() for (batch,) in io.DataLoader(data, 2, shuffle=None, **options, use_shared_memory=True)]
+    assert batches == [[0.0, 1.0], [2.0, 3.0], [4.0]]
+    shuffled = io.DataLoader(data, 5, True, generator=opsdk.Generator(3))
+    assert sorted(next(iter(shuffled))[0].tolist()) == [0.0, 1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(ArityError, match="DataLoader: expected none of these arguments, got batchsize"):
+        io.DataLoader(data, batchsize=2)
+
+
+def test_the_function_that_makes_batches_makes_tensors_of_samples():
+    x, y = io.default_collate([(np.ones(2), 1), (np.zeros(2), 2)])
+    assert (x.tolist(), y.tolist()) == ([[1.0, 1.0], [0.0, 0.0]], [1, 2])
+    assert isinstance(x, opsdk.Tensor)

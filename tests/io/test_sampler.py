@@ -57,3 +57,33 @@ def test_a_sampler_that_defines_no_order_says_so():
 def test_what_no_sampler_can_do_is_refused(make, message):
     with pytest.raises(AttributeValueError, match=message):
         make()
+
+
+def test_a_subset_comes_in_an_order_of_its_own_each_time():
+    sampler = io.SubsetRandomSampler([7, 8, 9, 10, 11], generator=opsdk.Generator(1))
+    first, second = list(sampler), list(sampler)
+    assert sorted(first) == sorted(second) == [7, 8, 9, 10, 11]
+    assert (first != second, len(sampler)) == (True, 5)
+    assert io.SequentialSampler is io.SequenceSampler
+
+
+def test_weights_say_how_often_a_sample_is_drawn():
+    drawn = list(io.WeightedRandomSampler([1.0, 0.0, 3.0], 4000, generator=opsdk.Generator(1)))
+    assert len(drawn) == 4000
+    assert drawn.count(1) == 0
+    assert drawn.count(2) == pytest.approx(3000, abs=150)  # 5 σ
+    once = io.WeightedRandomSampler(
+        opsdk.to_tensor([1.0, 0.0, 3.0]), 2, replacement=False, generator=opsdk.Generator(1)
+    )
+    assert (sorted(once), len(once)) == ([0, 2], 2)
+    for wrong in ([[1.0]], [-1.0, 2.0], [0.0], [float("nan")], []):
+        with pytest.raises(AttributeValueError, match="weights expected a list of numbers ≥ 0, not all 0, got"):
+            io.WeightedRandomSampler(wrong, 1)
+    with pytest.raises(AttributeValueError, match="num_samples expected at most the 2 weights that are not 0, got 3"):
+        io.WeightedRandomSampler([1.0, 0.0, 3.0], 3, replacement=False)
+
+
+def test_a_batch_sampler_is_made_of_a_sampler_as_in_torch():
+    inner = io.SequentialSampler(range(5))
+    assert list(io.BatchSampler(inner, 2, True)) == [[0, 1], [2, 3]]
+    assert list(io.BatchSampler(inner, batch_size=3, drop_last=False)) == [[0, 1, 2], [3, 4]]

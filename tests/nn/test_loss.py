@@ -298,6 +298,67 @@ def test_a_squared_error_of_integers_is_refused_before_it_wraps_around():
     assert F.mse_loss(np.array([200], "uint8"), np.array([0.5], "float32")).item() == 199.5**2
 
 
+# Scores of 4 rows and 3 classes, their labels and weights, and what torch 2.14.1 gives for target= with smoothing 0.1.
+OF_FOUR = np.array([[1.0, 2.0, 0.5], [0.3, -1.0, 2.0], [0.1, 0.2, 0.3], [2.0, 0.0, -1.0]])
+OF_ROWS, FACTORS = np.array([0, 2, 1, 1]), np.array([0.2, 0.0, 1.0])
+PARTS = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+IMAGES = np.sin(np.arange(24.0).reshape(2, 3, 2, 2)), np.array([[[0, 1], [2, 0]], [[1, 1], [0, 2]]])
+SMOOTHED = [
+    ({}, 1.2629612712763003, [-0.17552735892779608, 0.14879959646960728, 0.026727762458188788]),
+    ({"ignore_index": 2}, 1.5620525506311582, [-0.23403647857039475, 0.1983994619594764, 0.035637016610918386]),
+    ({"weight": FACTORS}, 0.5790379509173825, [-0.11316450765816159, 0.11523081518882314, -0.002066307530661553]),
+    (
+        {"weight": FACTORS, "ignore_index": 1},
+        0.45553387754675373,
+        [-0.11316450765816159, 0.11523081518882314, -0.002066307530661553],
+    ),
+    ({"reduction": "sum"}, 5.051845085105201, [-0.7021094357111843, 0.5951983858784291, 0.10691104983275515]),
+]
+
+
+@pytest.mark.parametrize(("options", "expected", "gradient"), SMOOTHED)
+def test_a_smoothed_target_has_torchs_loss_and_gradient(options, expected, gradient):
+    x = opsdk.to_tensor(OF_FOUR, stop_gradient=False)
+    loss = F.cross_entropy(x, target=opsdk.to_tensor(OF_ROWS), label_smoothing=0.1, **options)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+    assert x.grad[0].tolist() == pytest.approx(gradient, rel=1e-12)
+
+
+def test_a_target_of_floats_is_probabilities_as_in_torch():
+    assert F.cross_entropy(OF_FOUR, target=PARTS) == pytest.approx(1.3662946046096338, rel=1e-12)
+    assert F.cross_entropy(OF_FOUR, target=PARTS, weight=FACTORS) == pytest.approx(0.7699900130967614, rel=1e-12)
+    smoothed = F.cross_entropy(OF_FOUR, target=PARTS, weight=FACTORS, label_smoothing=0.1)
+    assert smoothed == pytest.approx(0.753776129304804, rel=1e-12)
+
+
+def test_classes_of_images_lie_at_the_second_axis_as_in_torch():
+    x, y = IMAGES
+    each = [[[1.4251958174228057, 2.3971218446144213], [1.8840654959498295, 1.0967951857355895]]]
+    each += [[[1.6297841271579578, 2.399621635398446], [0.43393553802443496, 2.100929281530365]]]
+    for options in ({"label": y}, {"target": y}, {"label": y, "axis": 1}):
+        assert F.cross_entropy(x, **options) == pytest.approx(1.6709311157292313, rel=1e-12)
+        assert F.cross_entropy(x, **options, reduction="none") == pytest.approx(np.array(each), rel=1e-12)
+    smoothed = F.cross_entropy(x, target=y, label_smoothing=0.2, weight=FACTORS)
+    assert smoothed == pytest.approx(1.7066600646431582, rel=1e-12)
+
+
+def test_labels_that_fit_two_axes_are_taken_as_paddle_takes_them_with_a_warning():
+    x, y = np.arange(8.0).reshape(2, 2, 2) ** 2, np.array([[0, 1], [1, 0]])
+    with pytest.warns(UserWarning, match=r"labels \(2, 2\) fit scores \(2, 2, 2\) with the classes at the last axis"):
+        found = F.cross_entropy(x, y)
+    assert found == F.cross_entropy(x, y, axis=-1) != F.cross_entropy(x, y, axis=1)
+    assert F.cross_entropy(x, target=y) == F.cross_entropy(x, y, axis=1)
+
+
+def test_a_label_is_given_once_and_smoothed_by_a_part():
+    with pytest.raises(AttributeValueError, match="cross_entropy: expected a label or a target, got both"):
+        F.cross_entropy(OF_FOUR, OF_ROWS, target=OF_ROWS)
+    for wrong in (-0.1, 1.5):
+        with pytest.raises(AttributeValueError, match=r"label_smoothing expected a share in \[0, 1\], got"):
+            F.cross_entropy(OF_FOUR, OF_ROWS, label_smoothing=wrong)
+
+
 @pytest.mark.parametrize("weight", [None, [0.5, 2.0, 1.0]])
 def test_smoothed_labels_are_shares_of_all_classes(weight):
     scores, label = np.array([[0.5, -1.0, 2.0], [0.25, 1.5, -0.75]]), np.array([2, 0])

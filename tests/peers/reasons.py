@@ -339,11 +339,13 @@ REASONS = (
 
 # Shared names without a comparison, and why.
 UNCOMPARED = {
-    "get_rng_state set_rng_state manual_seed seed save load set_printoptions get_flags set_flags is_grad_enabled batch "
-    "summary grad promote_types shape": "Of the library's own state, files, graph or dtypes, not of values.",
+    "get_rng_state set_rng_state manual_seed seed initial_seed device save load set_printoptions get_flags set_flags "
+    "is_grad_enabled batch summary grad promote_types shape": "Of the library's own state, files, graph or dtypes, not "
+    "of values.",
     "Module ModuleDict ModuleList Parameter ParameterDict ParameterList Sequential Layer LayerDict LayerList "
     "RNNCellBase ClipGradByGlobalNorm ClipGradByNorm ClipGradByValue BiRNN RNN TransformerEncoder "
-    "TransformerEncoderLayer": "Made of other layers, which are compared; `RNN` is Paddle's, which takes a cell.",
+    "TransformerEncoderLayer MultiheadAttention": "Made of other layers, which are compared; `RNN` is Paddle's, which "
+    "takes a cell.",
     "backward register_hook retain_grad retain_grads clear_grad clear_gradient gradient to cuda": "Of a tensor's graph "
     "or place; the gradients of all other names go through `backward`.",
     "solve": "PyTorch has the name still, and raises: it was removed there.",

@@ -9,7 +9,7 @@ import pytest
 
 import opsdk
 from opsdk import nn
-from opsdk.core.errors import AttributeValueError, FileMissingError, FileWriteError, SavedFileError
+from opsdk.core.errors import AttributeValueError, FileMissingError, FileWriteError, PlaceError, SavedFileError
 
 # paddle.save(Linear(2, 1).state_dict(), path) of Paddle 3.3.1: weight [[1.5], [-2.0]], bias [0.25]
 PDPARAMS = zlib.decompress(
@@ -245,6 +245,14 @@ def test_generators_go_on_where_they_were():
     one.draw()
     other = through_a_file({"g": one})["g"]
     assert other.draw() == one.draw()
+
+
+def test_load_takes_torchs_keywords(tmp_path):
+    opsdk.save({"w": opsdk.ones([2])}, tmp_path / "w.pt")
+    for where in (None, "cpu", opsdk.device("cpu")):
+        assert opsdk.load(tmp_path / "w.pt", map_location=where, weights_only=True)["w"].tolist() == [1.0, 1.0]
+    with pytest.raises(PlaceError, match=r"load: map_location expected None or 'cpu', .*got 'cuda'"):
+        opsdk.load(tmp_path / "w.pt", map_location="cuda")
 
 
 @pytest.mark.parametrize("table", [["linear_0.w_0"], {"w": ["linear_0.w_0"]}])

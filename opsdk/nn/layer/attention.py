@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from opsdk.core.errors import AttributeValueError
+from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.nn.attention import scaled_dot_product_attention
 from opsdk.nn.dropout import check_probability, dropout
 from opsdk.nn.layer.cells import check_sizes
@@ -16,6 +16,7 @@ from opsdk.nn.layer.layers import Linear
 from opsdk.nn.layer.normalization import LayerNorm
 from opsdk.ops import functions as ops
 from opsdk.ops.activation import gelu
+from opsdk.ops.initializer import XavierUniform
 
 
 # Any, in this file: tensors, variables or arrays, and the same out; every form that `as_param_attr` takes.
@@ -51,12 +52,7 @@ class MultiHeadAttention(Layer):
         bias_attr: Any = None,
     ) -> None:
         super().__init__()
-        check_sizes("MultiHeadAttention", embed_dim=embed_dim, num_heads=num_heads)
-        check_probability(dropout, "MultiHeadAttention")
-        if embed_dim % num_heads:
-            raise AttributeValueError(
-                f"MultiHeadAttention: embed_dim expected a multiple of num_heads, {num_heads}, got {embed_dim}"
-            )
+        _check_heads("MultiHeadAttention", embed_dim, num_heads, dropout)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout
@@ -101,6 +97,159 @@ class MultiHeadAttention(Layer):
         """Returns the sizes, and the dropout unless it is 0."""
         dropped = f", dropout={self.dropout}" if self.dropout else ""
         return f"{self.embed_dim}, num_heads={self.num_heads}{dropped}"
+
+
+class MultiheadAttention(Layer):
+    """PyTorch's attention of several heads: True in a mask of bools keeps a query from a key.
+
+    Args:
+        embed_dim: size of the query, and of what comes out.
+        num_heads: how many heads, of which `embed_dim` is a multiple.
+        dropout: the probability with which a pair is dropped while it trains.
+        bias: False for projections without.
+        kdim: size of the key; `embed_dim` unless given.
+        vdim: size of the value; `embed_dim` unless given.
+        batch_first: whether the batch is the first axis, else the second.
+
+    Attributes:
+        in_proj_weight: of the query's, the key's and the value's projection, of shape (3 · embed_dim, embed_dim), as it
+            lies in PyTorch; of three sizes `q_proj_weight`, `k_proj_weight` and `v_proj_weight` instead.
+        in_proj_bias: of shape (3 · embed_dim,), zeros at first, or None.
+        out_proj: `Linear`.
+
+    Raises:
+        AttributeValueError: a size below 1, or one that is no multiple of the heads; the probability lies outside.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        *,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+    ) -> None:
+        super().__init__()
+        _check_heads("MultiheadAttention", embed_dim, num_heads, dropout)
+        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+        self.kdim, self.vdim = (embed_dim if size is None else size for size in (kdim, vdim))
+        if self.kdim == self.vdim == embed_dim:
+            self.in_proj_weight = self._weight(3 * embed_dim, embed_dim)
+        else:
+            self.q_proj_weight = self._weight(embed_dim, embed_dim)
+            self.k_proj_weight = self._weight(embed_dim, self.kdim)
+            self.v_proj_weight = self._weight(embed_dim, self.vdim)
+        self.in_proj_bias = self.create_parameter((3 * embed_dim,), None if bias else False, is_bias=True)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
+
+    def _weight(self, out: int, into: int) -> Any:
+        return self.create_parameter((out, into), default_initializer=XavierUniform(into, out))  # which lies turned
+
+    def forward(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Any, Any]:
+        """Returns what the heads found, side by side and projected, and the weights of all pairs.
+
+        Args:
+            query: floats of shape (queries, batch, embed_dim), or with `batch_first` (batch, queries, embed_dim);
+                without a batch (queries, embed_dim).
+            key: the same of keys and kdim.
+            value: the same of keys and vdim.
+            key_padding_mask: of shape (batch, keys), or (keys,): True for keys that no query looks at, or floats that
+                are added to the scores.
+            need_weights: False: None in the place of the weights, which are not held then.
+            attn_mask: of shape (queries, keys) or (batch · heads, queries, keys): True where a query may not look at a
+                key, or floats that are added to the scores.
+            average_attn_weights: whether the weights are the mean over the heads, else (batch, heads, queries, keys).
+            is_causal: says that `attn_mask` is causal, which is looked at all the same.
+
+        Raises:
+            AttributeValueError: `is_causal` without `attn_mask`.
+            ShapeError: a query without or with a batch, beside a key that is the other.
+        """
+        if is_causal and attn_mask is None:
+            raise AttributeValueError(
+                "MultiheadAttention: is_causal expected an attn_mask, of which it says that it is causal, got None"
+            )
+        is_batch = len(query.shape) == 3
+        if {len(each.shape) for each in (query, key, value)} != {3 if is_batch else 2}:
+            shapes = ", ".join(str(tuple(each.shape)) for each in (query, key, value))
+            raise ShapeError(f"MultiheadAttention: expected query, key and value of 3 axes, or of 2, got {shapes}")
+        parts = [query, key, value]
+        if not is_batch:
+            parts = [ops.unsqueeze(each, 0) for each in parts]
+        elif not self.batch_first:
+            parts = [ops.transpose(each, [1, 0, 2]) for each in parts]
+        q, k, v = self._heads(parts)
+        mask = self._mask(attn_mask, key_padding_mask, q.shape[0])
+        if need_weights:
+            q, k, v = (ops.transpose(each, [0, 2, 1, 3]) for each in (q, k, v))
+            scores = ops.matmul(q, k, transpose_y=True) * (self.embed_dim // self.num_heads) ** -0.5
+            weights = dropout(
+                ops.softmax(scores if mask is None else scores + mask), self.dropout, training=self.training
+            )
+            made = ops.transpose(ops.matmul(weights, v), [0, 2, 1, 3])
+            weights = ops.mean(weights, 1) if average_attn_weights else weights
+        else:
+            made, weights = scaled_dot_product_attention(q, k, v, mask, self.dropout, training=self.training), None
+        made = self.out_proj(ops.flatten(made, 2, 3))
+        if not is_batch:
+            return ops.squeeze(made, 0), None if weights is None else ops.squeeze(weights, 0)
+        return made if self.batch_first else ops.transpose(made, [1, 0, 2]), weights
+
+    def _heads(self, parts: list[Any]) -> list[Any]:
+        """Returns query, key and value (batch, length, size) projected, as (batch, length, heads, size of one)."""
+        is_one = "in_proj_weight" in self._parameters
+        names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        weights = ops.split(self.in_proj_weight, 3) if is_one else [getattr(self, name) for name in names]
+        biases = [None] * 3 if self.in_proj_bias is None else ops.split(self.in_proj_bias, 3)
+        found = []
+        for x, weight, bias in zip(parts, weights, biases, strict=True):
+            made = ops.matmul(x, weight, transpose_y=True)
+            made = made if bias is None else made + bias
+            found.append(ops.reshape(made, [0, 0, self.num_heads, self.embed_dim // self.num_heads]))
+        return found
+
+    def _mask(self, of_pairs: Any, of_keys: Any, batch: int) -> Any:
+        """Returns what is added to the scores (batch, heads, queries, keys); None without a mask."""
+        if of_pairs is not None and len(of_pairs.shape) == 3:
+            of_pairs = ops.reshape(of_pairs, [batch, self.num_heads, *of_pairs.shape[1:]])
+        if of_keys is not None:
+            of_keys = ops.reshape(of_keys, [batch, 1, 1, of_keys.shape[-1]])
+        masks = [_added(mask, self.out_proj.weight.dtype) for mask in (of_pairs, of_keys) if mask is not None]
+        return None if not masks else masks[0] if len(masks) == 1 else masks[0] + masks[1]
+
+    def extra_repr(self) -> str:
+        """Returns the sizes, and the dropout unless it is 0."""
+        dropped = f", dropout={self.dropout}" if self.dropout else ""
+        return f"{self.embed_dim}, num_heads={self.num_heads}{dropped}, batch_first={self.batch_first}"
+
+
+def _added(mask: Any, dtype: Any) -> Any:
+    if mask.dtype.kind != "b":
+        return mask
+    zeros = ops.cast(mask, dtype) * 0.0
+    return ops.where(mask, zeros - float("inf"), zeros)
+
+
+def _check_heads(subject: str, embed_dim: int, num_heads: int, dropout: float) -> None:
+    check_sizes(subject, embed_dim=embed_dim, num_heads=num_heads)
+    check_probability(dropout, subject)
+    if embed_dim % num_heads:
+        raise AttributeValueError(
+            f"{subject}: embed_dim expected a multiple of num_heads, {num_heads}, got {embed_dim}"
+        )
 
 
 class TransformerEncoderLayer(Layer):
@@ -189,4 +338,4 @@ class TransformerEncoder(Layer):
         return src if self.norm is None else self.norm(src)
 
 
-LAYERS = MultiHeadAttention, TransformerEncoderLayer, TransformerEncoder
+LAYERS = MultiHeadAttention, MultiheadAttention, TransformerEncoderLayer, TransformerEncoder

@@ -135,6 +135,11 @@ class _Container(Layer):
     def __len__(self) -> int:
         return len(self._held)
 
+    def extra_repr(self) -> str:
+        """Returns parameters by shape and dtype, a line each; layers are told as everywhere."""
+        told = self._held.items() if self._store == "_parameters" else ()
+        return "".join(f"\n({name}): {type(each).__name__} {list(each.shape)}, {each.dtype}" for name, each in told)
+
 
 class _Numbered(_Container):
     """Entries under their numbers, with a list's methods."""

@@ -70,8 +70,9 @@ class Linear(Layer):
         return functional.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Returns the sizes and the dtype."""
-        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self.weight.dtype}"
+        """Returns the sizes and the dtype, and that there is no bias where there is none."""
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, dtype={self.weight.dtype}{', bias=False' if self.bias is None else ''}"
 
 
 class Embedding(Layer):

@@ -12,7 +12,7 @@ from opsdk.nn.layer.layer import Layer
 from opsdk.nn.loss import check_reduction, cross_entropy, mse_loss, nll_loss
 from opsdk.nn.windows import FORMATS
 
-_OWN = ("name", "training")  # parameters of a function that no layer keeps
+_OWN = ("name", "target", "training")  # parameters of a function that no layer keeps
 
 
 # Any, in this file: tensors, variables or arrays, and the same out; options of every kind.

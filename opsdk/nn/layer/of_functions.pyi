@@ -904,7 +904,7 @@ class MarginRankingLoss(Layer):
 class CrossEntropyLoss(Layer):
     """`functional.cross_entropy` as a layer, made with its options."""
 
-    def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', soft_label: bool = False, axis: int = -1, use_softmax: bool = True, label_smoothing: float = 0.0, name: str | None = None) -> None:
+    def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', soft_label: bool = False, axis: int | None = None, use_softmax: bool = True, label_smoothing: float = 0.0, name: str | None = None) -> None:
         ...
 
     def forward(self, input: Any, label: Any) -> Any:

@@ -167,13 +167,16 @@ class LayerTree:
         """Registers a parameter under a name, in PyTorch's words."""
         self.add_parameter(name, param)
 
-    def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
+    def register_buffer(
+        self, name: str, tensor: Tensor | None, persistable: bool = True, *, persistent: bool = True
+    ) -> None:
         """Registers a tensor that is part of the layer's state but is not trained.
 
         Args:
             name: under which it becomes an attribute.
             tensor: the buffer; None reserves the name.
             persistable: whether `state_dict` has it.
+            persistent: the same in PyTorch's word.
 
         Raises:
             AttributeValueError: it is no tensor.
@@ -183,7 +186,7 @@ class LayerTree:
         self._register_as("register_buffer", "_buffers", name, tensor, is_buffer)
         if tensor is not None:
             tensor._is_state = True
-        (self._unsaved.discard if persistable else self._unsaved.add)(name)
+        (self._unsaved.discard if persistable and persistent else self._unsaved.add)(name)
 
     def _register_as(self, subject: str, store: str, name: str, value: Any, is_right: bool) -> None:
         if not is_right:

@@ -232,6 +232,15 @@ class OneCycleLR(
     phase_pct: float = 0.3
     anneal_strategy: str = "cos"
     three_phase: bool = False
+    momenta: tuple[float, float] | None = None  # the least, at the greatest rate, and the greatest
+    is_absolute: ClassVar[bool] = True
+
+    def momentum(self) -> float | None:
+        """Returns what is high where the rate is low; None unless it is cycled."""
+        if self.momenta is None:
+            return None
+        least, greatest = self.momenta
+        return self._along(max(self.last_epoch, 0), greatest, least, greatest)
 
     def _base(self) -> float:
         return self.max_learning_rate / self.divide_factor
@@ -241,7 +250,9 @@ class OneCycleLR(
             raise ScheduleError(
                 f"OneCycleLR: expected at most {self.total_steps} steps, got step {step}; make a longer one"
             )
-        low, high, end = self.base_lr, self.max_learning_rate, self.end_learning_rate
+        return self._along(step, self.base_lr, self.max_learning_rate, self.end_learning_rate)
+
+    def _along(self, step: int, low: float, high: float, end: float) -> float:
         top = self.phase_pct * self.total_steps - 1
         turns = [(0.0, low), (top, high), (self.total_steps - 1.0, end)]
         if self.three_phase:
@@ -275,11 +286,23 @@ class CyclicLR(
     exp_gamma: float = 1.0
     scale_fn: Callable[[float], float] | None = None
     scale_mode: str = "cycle"
+    momenta: tuple[float, float] | None = None  # the least, at the greatest rate, and the greatest
+    is_absolute: ClassVar[bool] = True
+
+    def momentum(self) -> float | None:
+        """Returns what is high where the rate is low; None unless it is cycled."""
+        if self.momenta is None:
+            return None
+        least, greatest = self.momenta
+        return greatest - (greatest - least) * self._height(max(self.last_epoch, 0))
 
     def _base(self) -> float:
         return self.base_learning_rate
 
     def _rate(self, step: int) -> float:
+        return self.base_lr + (self.max_learning_rate - self.base_lr) * self._height(step)
+
+    def _height(self, step: int) -> float:
         up = self.step_size_up
         whole = up + (self.step_size_down or up)
         cycle, place = 1 + step // whole, step % whole
@@ -288,7 +311,7 @@ class CyclicLR(
             scale = self.scale_fn(cycle if self.scale_mode == "cycle" else step)
         else:
             scale = {"triangular": 1.0, "triangular2": 0.5 ** (cycle - 1), "exp_range": self.exp_gamma**step}[self.mode]
-        return self.base_lr + (self.max_learning_rate - self.base_lr) * part * scale
+        return part * scale
 
 
 @dataclass(eq=False, repr=False)
@@ -324,6 +347,18 @@ class ReduceOnPlateau(
     def get_lr(self) -> float:
         """Returns the rate as it is."""
         return self.last_lr
+
+    def rate_from(self, base: float) -> float:
+        """Returns the rate that it has where it starts from another rate.
+
+        Raises:
+            ScheduleError: `min_lr` is above 0, which rates that start from others reach at other steps.
+        """
+        if base != self.base_lr and self.min_lr > 0:
+            raise ScheduleError(
+                f"{type(self).__name__}: expected min_lr=0 where groups have an lr of their own, got {self.min_lr}"
+            )
+        return self.last_lr if base == self.base_lr else base * (self.last_lr / self.base_lr)
 
     # Any: a number, or a tensor or array of one element.
     def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]

@@ -35,6 +35,16 @@ def _refused(wanted: str, instead: str = "") -> Any:
     return refused
 
 
+# What tensors have, and what does that in a Program.
+_OF_TENSORS = {
+    "backward": "optimizer.minimize(loss) or static.append_backward(loss) adds it to the Program",
+    "grad": "static.gradients(loss, x) gives its Variable",
+    "item": "fetch it: exe.run(program, feed=..., fetch_list=[...])",
+    "register_hook": "static.gradients(loss, x) gives the gradient, to go on with",
+}
+_OF_TENSORS |= dict.fromkeys(("cpu", "cuda"), "the Executor's place is where a Program runs")
+
+
 class Variable(DtypeMethods, ValueMethods):
     """One value of a Block. It has no elements until an Executor runs the Program.
 
@@ -181,6 +191,11 @@ class Variable(DtypeMethods, ValueMethods):
 
     def __getattr__(self, name: str) -> Any:
         """Returns a method that refuses what would change a tensor in place."""
+        if name in _OF_TENSORS:
+            raise AttributeError(
+                f"variable {self.__dict__.get('_name')!r}: .{name} is of tensors, this is a value of a Program; "
+                f"{_OF_TENSORS[name]}"
+            )
         base = name[:-1]
         if not name.endswith("_") or name.startswith("_") or not hasattr(ValueMethods, base):
             raise AttributeError(f"a Variable has no attribute {name!r}", name=name, obj=self)

@@ -177,3 +177,9 @@ def test_what_is_wrong_is_said_before_anything_is_drawn(call, text):
 def test_whole_numbers_are_not_dropped():
     with pytest.raises(errors.DTypeError, match="x expected floats, got int64"):
         F.dropout(np.ones(3, np.int64))
+
+
+def test_a_bool_behind_the_probability_says_whether_it_trains_as_in_torch():
+    x = opsdk.ones([64])
+    assert nn.functional.dropout(x, 0.5, False) is x
+    assert set(nn.functional.dropout(x, 0.5, True).tolist()) == {0.0, 2.0}

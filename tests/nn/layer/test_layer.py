@@ -486,3 +486,18 @@ def test_a_strict_set_sublayer_replaces_only():
 def test_a_gpu_is_refused_by_name():
     with pytest.raises(AttributeValueError, match="device expected cpu, the only place served yet, got cuda"):
         nn.Linear(1, 1).cuda()
+
+
+def test_a_buffer_that_is_not_persistent_is_left_out_of_the_state():
+    layer = nn.Layer()
+    layer.register_buffer("kept", opsdk.ones([1]), persistent=True)
+    layer.register_buffer("left", opsdk.ones([1]), persistent=False)
+    assert list(layer.state_dict()) == ["kept"]
+
+
+def test_what_a_layer_has_and_has_not_is_printed():
+    assert repr(nn.Linear(2, 3, bias=False)) == "Linear(in_features=2, out_features=3, dtype=float32, bias=False)"
+    listed = nn.ParameterList([nn.Parameter(np.ones((2, 3), "float32")), nn.Parameter(np.ones(1))])
+    assert repr(listed) == "ParameterList(\n  (0): Parameter [2, 3], float32\n  (1): Parameter [1], float64\n)"
+    assert repr(nn.ParameterDict({"a": nn.Parameter(np.ones(1))})) == "ParameterDict(\n  (a): Parameter [1], float64\n)"
+    assert repr(nn.ParameterList()) == "ParameterList()"

@@ -298,6 +298,23 @@ def test_what_a_block_knows_a_variable_by_is_read_alone(block, attribute):
     assert (x.name, block.has_var("x"), x.shape) == ("x", True, (2,))
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("backward", r"optimizer\.minimize\(loss\)"),
+        ("grad", r"static\.gradients"),
+        ("item", "fetch it"),
+        ("cuda", "place"),
+    ],
+)
+def test_what_only_tensors_have_says_what_does_that_in_a_program(name, remedy):
+    with static.program_guard(static.Program(), static.Program()):
+        x = static.data("x", [2], "float32")
+        with pytest.raises(AttributeError, match=rf"variable 'x': \.{name} is of tensors, .*{remedy}"):
+            getattr(x, name)
+        assert not hasattr(x, "grad")
+
+
 def test_it_is_asked_and_cast_as_a_tensor_is(x):
     assert [x.size(1), x.dim(), x.ndimension(), x.element_size()] == [x.shape[1], x.ndim, x.ndim, x.dtype.itemsize]
     assert (x.is_floating_point(), x.is_complex(), x.is_integer(), x.is_signed()) == (True, False, False, True)
