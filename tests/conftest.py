@@ -43,7 +43,7 @@ def pytest_unconfigure():
 def pytest_collection_modifyitems(items):
     heavy = {*HEAVY.read_text(encoding="utf-8").splitlines()}
     for item in items:
-        if item.nodeid in heavy:
+        if not heavy.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
             item.add_marker("slow")
     longest_first(items, Path(__file__).parent)
 
