@@ -28,13 +28,16 @@ class Conversions(DtypeMethods):
 
     __slots__ = ()
 
-    def to(self: Any, *wanted: Any, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:
+    def to(
+        self: Any, *wanted: Any, dtype: DTypeLike | None = None, device: Any = None, non_blocking: bool = False
+    ) -> Tensor:
         """Returns the tensor at a place, in a dtype, or both; itself where it is so already.
 
         Args:
             wanted: places, dtypes and tensors, whose place and dtype are meant, in any order.
             dtype: an element type; differentiable between floats.
             device: a place, or its name: "cpu", "cuda", "cuda:0", "gpu:0".
+            non_blocking: without meaning.
 
         Raises:
             PlaceError: there is no such device, or it has no name of one.

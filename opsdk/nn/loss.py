@@ -129,6 +129,9 @@ def cross_entropy(
                 f"cross_entropy: label expected {ndim - 1} dimensions, or {ndim} with size 1 for the classes, "
                 f"got {len(label.shape)}"
             )
+        if is_differentiable(label.dtype):
+            probabilities = "; probabilities take soft_label=True" if len(label.shape) == ndim else "; cast it to int64"
+            raise DTypeError(f"cross_entropy: label expected integers, got {label.dtype}{probabilities}")
         classes = label if len(label.shape) == ndim else ops.unsqueeze(label, -1)
         op = _loss.cross_entropy_with_logits if use_softmax else _loss.cross_entropy
         rows, share = _rows(op, input, classes, weight, ignore_index)

@@ -44,7 +44,8 @@ def in_both_forms(kind: Kind) -> Kind:
     @functools.wraps(paddles)
     def made(self: Any, *args: Any, **options: Any) -> None:  # any: what either form takes
         first = args[0] if args else None
-        is_torchs = hasattr(first, "__iter__") and not isinstance(first, str)
+        is_rate = isinstance(first, str) or (hasattr(first, "dtype") and len(args) > 1)  # a wrong one, which is told
+        is_torchs = hasattr(first, "__iter__") and not is_rate
         if is_torchs or not torchs.isdisjoint(options) or kind.__name__ in TORCHS_ALONE:
             args, options = (), _ours(kind.__name__, form, args, dict(options))
             self._is_maximized = options.pop("maximize", False)

@@ -20,7 +20,8 @@ from opsdk.define.kernel.kernel import REFERENCE, Kernel, KernelId
 from opsdk.define.op import Op
 from opsdk.define.opdef import OpDef
 from opsdk.expr.primitives.own import primitive_of
-from opsdk.verify.inputs.calls import Call, Invented
+from opsdk.verify.inputs.calls import Call, Invented, flat
+from opsdk.verify.inputs.stock import is_ordinary
 from opsdk.verify.level import Level
 from opsdk.verify.report import Finding, Row, kind_of
 
@@ -139,6 +140,21 @@ class Session:
     def thorough(self) -> bool:
         """Whether kernels are also run as a build of theirs that watches itself, which takes seconds."""
         return self.level == "thorough"
+
+    @property
+    def has_extremes_alone(self) -> bool:
+        """Whether the op takes, of samples that nobody gave, some, and none of ordinary elements."""
+        ordinary = [call.declared or is_ordinary(call) or not flat(call.inputs) for call in self.calls]
+        return bool(ordinary) and not any(ordinary) and self.opdef.gradient_of is None
+
+    def tell_extremes(self) -> None:
+        """Says that what the op takes is no evidence of how it computes."""
+        if self.has_extremes_alone:
+            taken = ", ".join(dict.fromkeys(call.reason for call in self.calls))
+            self.inconclusive[
+                f"{self.opdef.name}: it refuses every default sample but these: {taken}; give it samples: "
+                f"@{self.opdef.schema.name}.samples"
+            ] = None
 
     def others(self, place: str = "cpu") -> list[Kernel]:
         """Returns an author's kernels beside the reference, of a thorough check those of expressions too."""

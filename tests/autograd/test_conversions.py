@@ -36,7 +36,7 @@ def test_a_gradient_flows_back_to_the_first_dtype():
 def test_what_is_as_it_is_asked_for_is_handed_back():
     x = opsdk.to_tensor([1.0])
     other = opsdk.zeros([2], "float64")
-    for same in (x.to("cpu"), x.to(CPU), x.to("float32"), x.to(device="cpu"), x.cpu(), x.contiguous()):
+    for same in (x.to("cpu"), x.to(CPU), x.to("float32"), x.to("cpu", non_blocking=True), x.cpu(), x.contiguous()):
         assert same is x
     assert x.to(other).dtype == x.type_as(other).dtype == np.float64
     assert x.to("cpu", "float16").dtype == x.to(dtype="float16").dtype == np.float16

@@ -384,3 +384,14 @@ def test_a_share_of_labels_is_one():
     scores, label = opsdk.to_tensor(np.zeros((1, 3))), opsdk.to_tensor([0])
     with pytest.raises(AttributeValueError, match=r"label_smoothing expected a share in \[0, 1\], got 1.5"):
         opsdk.nn.functional.cross_entropy(scores, label, label_smoothing=1.5)
+
+
+def test_probabilities_as_labels_have_to_be_said_to_be_some():
+    scores, shares = opsdk.zeros([2, 3]), opsdk.full([2, 3], 1 / 3)
+    with pytest.raises(
+        DTypeError, match="cross_entropy: label expected integers, got float32; probabilities take soft_"
+    ):
+        F.cross_entropy(scores, shares)
+    assert F.cross_entropy(scores, shares, soft_label=True).item() == pytest.approx(np.log(3), rel=1e-6)
+    with pytest.raises(DTypeError, match="cross_entropy: label expected integers, got float32; cast it to int64"):
+        F.cross_entropy(scores, shares[:, 0])

@@ -223,6 +223,9 @@ def refused(make, match, error=errors.AttributeValueError):
         refused(lambda w: optimizer.SGD(w), "parameters expected a list of them, got one Parameter"),
         refused(lambda w: optimizer.Adam([w], betas=0.9), "Adam: betas expected a pair of numbers, got 0.9"),
         refused(lambda w: optimizer.Adam([w], betas=(0.9, 1.0)), r"beta2 expected in \[0, 1\), got 1"),
+        refused(
+            lambda w: optimizer.AdamW([w], lr=opsdk.ones([1])), "AdamW: learning_rate expected a number ≥ 0, got T"
+        ),
         refused(lambda w: optimizer.Adam([w], differentiable=True), "differentiable expected False, got True"),
         refused(lambda w: optimizer.Adam([w], 0.1, lr=0.2), "Adam: expected one value of lr, got two", TypeError),
         refused(

@@ -6,7 +6,7 @@ Samples as their author gave them are made calls, each; what is no sample is nam
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,9 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.attributes import draws, needed
-from opsdk.verify.inputs.calls import Call, flat, is_inexact
+from opsdk.verify.inputs.calls import Call, copies, flat, is_inexact
 from opsdk.verify.inputs.domains import broken, wrongly_kept
-from opsdk.verify.inputs.stock import default_calls, pierced
+from opsdk.verify.inputs.stock import default_calls, is_ordinary, other_calls, pierced
 from opsdk.verify.kernels.launch import launch
 
 SAMPLES = "samples"  # the check that finds an op's own to be unusable; it is of the op, not of a kernel
@@ -121,7 +121,23 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
     if forward is not None:
         return list(_derived(forward, seed))
     given = needed(opdef)
-    return [replace(call, attrs={**given, **call.attrs}) if given else call for call in default_calls(opdef, rng)]
+    calls = list(default_calls(opdef, rng))
+    if not any(is_ordinary(call) and _is_taken(opdef, _with(given, call)) for call in calls if not call.extra):
+        calls += other_calls(opdef, rng)
+    return [_with(given, call) for call in calls]
+
+
+def _with(given: Mapping[str, Any], call: Call) -> Call:
+    return replace(call, attrs={**given, **call.attrs}) if given else call
+
+
+def _is_taken(opdef: OpDef, call: Call) -> bool:
+    """Whether the reference takes a call; what it says of one that it does not take is said where calls are run."""
+    try:
+        launch(opdef, opdef.kernels.reference(), copies(call.inputs), call.attrs)
+    except Exception:
+        return False
+    return True
 
 
 def _inside_domain(opdef: OpDef, calls: list[Call]) -> list[Call]:

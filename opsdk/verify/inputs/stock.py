@@ -34,6 +34,13 @@ _SIZES: tuple[tuple[tuple[int, ...], str], ...] = (
 )
 # Beyond what a kernel may treat in one block, or in a buffer that somebody thought large enough.
 LARGER: tuple[tuple[tuple[int, ...], str], ...] = (((7, 13), "91 elements"), ((67,), "67 elements"))
+# For an op that refuses all of the former: lengths that can be halved twice, square matrices, images.
+OTHERS: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((4, 4), "lengths 4"),
+    ((8,), "8 elements"),
+    ((2, 4, 4), "three axes"),
+    ((2, 4, 8, 8), "four axes"),
+)
 # exp of the first stays below 1/eps; that of the second leaves float32, of the third float64.
 GREAT = "large magnitudes"
 MAGNITUDES = (30.0, -30.0, 100.0, -100.0, 800.0, -800.0)
@@ -61,6 +68,19 @@ def default_calls(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
                 yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False)
     with suppress(NoValuesError):
         yield from _further(opdef, rng)
+
+
+def other_calls(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:
+    """Yields calls for an op that refuses the ordinary ones: of other lengths, and of more axes."""
+    for shape, reason in OTHERS:
+        with suppress(NoValuesError):
+            yield Call(numbers_of_shape(opdef, shape, rng), {}, reason, False, extra=True)
+
+
+def is_ordinary(call: Call) -> bool:
+    """Whether a call is of elements, and of such as programs have."""
+    arrays = flat(call.inputs)
+    return call.reason != GREAT and bool(arrays) and all(array.size for array in arrays)
 
 
 def _ranks(opdef: OpDef) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -48,6 +48,7 @@ def check_rows(session: Session) -> None:
     for call in list(session.calls):
         if not _is_accepted(session, call):
             session.calls.remove(call)
+    session.tell_extremes()
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):
             kernel = opdef.kernels.loaded(kernel)

@@ -142,18 +142,28 @@ def test_a_default_sample_that_the_infer_rule_refuses_was_a_wrong_guess():
     assert any("default sample (float64()) 0-d refused, AxisError" in text for text in report.coverage.skipped)
 
 
-def test_an_op_whose_infer_rule_refuses_every_default_sample_is_not_judged():
+def flipped(axes):
     @opsdk.op(namespace="t")
     def flipped(x):
-        return x[:, :, ::-1, ::-1].copy()
+        return x[(slice(None),) * (axes - 1) + (slice(None, None, -1),)].copy()
 
     @flipped.infer
     def flipped_infer(x):
-        if len(x.shape) != 4:
-            raise opsdk.core.errors.ShapeError(f"x expected 4 axes, got {x.shape}")
+        if len(x.shape) != axes:
+            raise opsdk.core.errors.ShapeError(f"x expected {axes} axes, got {x.shape}")
         return x
 
-    report = verify(flipped)
+    return flipped
+
+
+def test_an_op_of_images_is_tried_at_images():
+    report = verify(flipped(4))
+    assert report.verdict == "pass"
+    assert "(float64(2, 4, 8, 8)) four axes" in report.coverage.samples
+
+
+def test_an_op_whose_infer_rule_refuses_every_default_sample_is_not_judged():
+    report = verify(flipped(5))
     assert report.verdict == "inconclusive"
     assert any("@flipped.samples gives others" in text for text in report.coverage.skipped)
 
@@ -251,3 +261,39 @@ def test_lengths_are_drawn_from_the_least_on_and_an_attribute_may_leave_none(def
     op = define(joined, domain={"w": shape("2*K"), "d": shape("K-5", "2*k")})
     assert drawn(op.opdef)[:4] == [((16,), (3, 0)), ((14,), (2, 0)), ((12,), (1, 0)), ((10,), (0, 0))]
     assert {call.attrs.get("k") for call in calls_of(op.opdef, None, 0)} == {None, 1}  # with -1 there is no shape
+
+
+def halves(x):
+    """Products of neighbours; of an odd number there are none."""
+    return x[..., ::2] * x[..., 1::2]
+
+
+def test_an_op_that_refuses_ordinary_lengths_is_tried_at_others(define):
+    def grad(x, dy):
+        dx = np.empty_like(x)
+        dx[..., ::2], dx[..., 1::2] = dy * x[..., 1::2], dy  # the last without its factor
+        return dx
+
+    def infer(x):
+        if x.ndim < 1 or (x.shape[-1] or 0) % 2:
+            raise opsdk.errors.ShapeError(f"op 'planted::f': x expected an even last axis, got {x.shape}")
+        return opsdk.TensorSpec((*x.shape[:-1], None if x.shape[-1] is None else x.shape[-1] // 2), x.dtype)
+
+    op = define(halves, grad, infer=infer)
+    report = verify(op)
+    assert [finding.check for finding in report.findings] == ["vjp.x"]
+    assert "(float64(4, 4)) lengths 4" in report.coverage.samples
+
+
+def test_an_op_that_takes_extreme_samples_alone_is_not_judged_by_them(define):
+    def six(x):
+        if x.shape not in ((6,), (0, 4)):
+            raise ValueError("x expected six elements")
+        return x * x
+
+    report = verify(define(six, lambda x, dy: 2 * x * dy))
+    told = "planted::f: it refuses every default sample but these: empty, large magnitudes; give it samples: @f.samples"
+    assert report.verdict == "inconclusive"
+    assert told in report.coverage.inconclusive
+    op = opsdk.find_op("planted::f")
+    assert verify(op, samples=[opsdk.Sample(np.linspace(1.0, 2.0, 6))]).verdict == "pass"
