@@ -173,7 +173,7 @@ def rnn(
     if b_ih is not None:
         entered += b_ih.reshape(cell.gates, 1, size)
     out = np.empty((steps, batch, size), x.dtype, like=x)
-    alive, weights = _alive(length, steps), np.ascontiguousarray(_by_gate(w_hh, cell))  # read in every step
+    alive, weights = _alive(length, steps), _by_gate(w_hh, cell).copy()  # in order, since every step reads them
     states = tuple(state)
     with np.errstate(over="ignore"):
         for t in _order(steps, reverse):
