@@ -200,7 +200,7 @@ class _Watch:
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:  # Any: of any event
         path = str(arguments[0]) if arguments else ""
-        asks = path.endswith("entry_points.txt") or (event == "os.listdir" and path in sys.path)
+        asks = "-info/" in path or path in sys.path
         # An op by a name that is not known: which installed packages have ops is read from what they say of themselves.
         if self.seen is not None and event.startswith(_ACTS) and not asks:
             self.seen.append(f"{event} {str(arguments)[:80]}")
