@@ -35,6 +35,7 @@ def embedding(x: np.ndarray, weight: np.ndarray, *, padding: int) -> np.ndarray:
         InputValueError: a number lies outside.
     """
     rows = weight.shape[0]
+    _check_padding(padding, rows)
     if x.size and not (x.min() >= 0 and x.max() < rows):
         raise InputValueError(f"op 'opsdk::embedding': x expected numbers in [0, {rows}), got {x.min()} to {x.max()}")
     made = weight[x]
@@ -43,13 +44,16 @@ def embedding(x: np.ndarray, weight: np.ndarray, *, padding: int) -> np.ndarray:
     return made
 
 
+def _check_padding(padding: int, rows: int | None) -> None:
+    if rows is not None and not _NONE <= padding < rows:
+        raise ShapeError(f"op 'opsdk::embedding': padding expected in [0, {rows}), or -1, got {padding}")
+
+
 @embedding.infer
 def _embedding(x: TensorSpec, weight: TensorSpec, padding: int) -> TensorSpec:
     if weight.ndim != 2:
         raise ShapeError(f"op 'opsdk::embedding': weight expected shape (rows, size), got {shape_text(weight.shape)}")
-    rows = weight.shape[0]
-    if rows is not None and not _NONE <= padding < rows:
-        raise ShapeError(f"op 'opsdk::embedding': padding expected in [0, {rows}), or -1, got {padding}")
+    _check_padding(padding, weight.shape[0])
     return TensorSpec([*x.shape, weight.shape[1]], weight.dtype)
 
 

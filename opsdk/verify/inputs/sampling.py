@@ -6,7 +6,7 @@ Samples as their author gave them are made calls, each; what is no sample is nam
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from opsdk.define.opdef import OpDef
 from opsdk.define.sample import Sample
 from opsdk.verify.gradients import carried, draw_cotangents, gradient_call
 from opsdk.verify.inputs.attributes import draws, needed
-from opsdk.verify.inputs.calls import Call, copies, flat, is_inexact
+from opsdk.verify.inputs.calls import Call, flat, is_inexact
 from opsdk.verify.inputs.domains import broken, wrongly_kept
 from opsdk.verify.inputs.stock import default_calls, is_ordinary, other_calls, pierced
 from opsdk.verify.kernels.launch import launch
@@ -120,24 +120,19 @@ def calls_of(opdef: OpDef, samples: Iterable[Sample] | None, seed: int) -> list[
     forward = forward_of(opdef)
     if forward is not None:
         return list(_derived(forward, seed))
+    return _with_needed(opdef, default_calls(opdef, rng))
+
+
+def _with_needed(opdef: OpDef, calls: Iterable[Call]) -> list[Call]:
     given = needed(opdef)
-    calls = list(default_calls(opdef, rng))
-    if not any(is_ordinary(call) and _is_taken(opdef, _with(given, call)) for call in calls if not call.extra):
-        calls += other_calls(opdef, rng)
-    return [_with(given, call) for call in calls]
+    return [replace(call, attrs={**given, **call.attrs}) if given else call for call in calls]
 
 
-def _with(given: Mapping[str, Any], call: Call) -> Call:
-    return replace(call, attrs={**given, **call.attrs}) if given else call
-
-
-def _is_taken(opdef: OpDef, call: Call) -> bool:
-    """Whether the reference takes a call; what it says of one that it does not take is said where calls are run."""
-    try:
-        launch(opdef, opdef.kernels.reference(), copies(call.inputs), call.attrs)
-    except Exception:
-        return False
-    return True
+def other_calls_of(opdef: OpDef, seed: int) -> list[Call]:
+    """Returns calls of other lengths and more axes, for an op without samples that refuses all ordinary ones."""
+    if opdef.samples is not None or opdef.gradient_of is not None:
+        return []
+    return _with_needed(opdef, other_calls(opdef, np.random.default_rng([seed, 6])))
 
 
 def _inside_domain(opdef: OpDef, calls: list[Call]) -> list[Call]:
@@ -174,7 +169,11 @@ def _derived(forward: OpDef, seed: int) -> Iterator[Call]:
         calls = calls_of(forward, None, seed)
     except UnusableSamplesError:  # the forward's own report says so
         return
-    yield from derive(forward, calls, np.random.default_rng([seed, 7]))
+    rng = np.random.default_rng([seed, 7])
+    made = list(derive(forward, calls, rng))
+    yield from made
+    if not any(map(is_ordinary, made)):
+        yield from derive(forward, other_calls_of(forward, seed), rng)
 
 
 def derive(forward: OpDef, calls: Iterable[Call], rng: np.random.Generator) -> Iterator[Call]:

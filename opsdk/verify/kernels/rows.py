@@ -28,6 +28,7 @@ from opsdk.verify.inputs import calls
 from opsdk.verify.inputs.calls import Call, copies, flat, flat_names, is_float, is_inexact, paired
 from opsdk.verify.inputs.domains import broken, held, ruled
 from opsdk.verify.inputs.further import cut_calls
+from opsdk.verify.inputs.sampling import other_calls_of
 from opsdk.verify.kernels.agreement import check_values, same_bits
 from opsdk.verify.kernels.declared import declared
 from opsdk.verify.kernels.launch import launch, plan_of, refusing, results, results_of
@@ -44,10 +45,10 @@ _OWN = 4.0  # the reference may use plain formulas: what it is held to against i
 
 def check_rows(session: Session) -> None:
     """Runs every kernel on every call, at the call's own dtype and at both float dtypes."""
-    opdef = session.opdef
-    for call in list(session.calls):
-        if not _is_accepted(session, call):
-            session.calls.remove(call)
+    opdef, asked = session.opdef, session.calls
+    session.calls = [call for call in asked if _is_accepted(session, call)]
+    if (session.has_extremes_alone or not session.calls) and not any(call.declared for call in asked):
+        session.calls += [call for call in other_calls_of(opdef, session.seed) if _is_accepted(session, call)]
     session.tell_extremes()
     for kernel in opdef.kernels:
         if session.wants(kernel) and _can_run(session, kernel):

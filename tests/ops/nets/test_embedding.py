@@ -61,3 +61,9 @@ WRONG = {
 def test_what_is_wrong_is_said_by_name(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_a_padding_that_one_table_has_and_another_one_lacks_is_refused_there():
+    assert embedding(np.array([5]), np.ones((6, 2)), padding=4).tolist() == [[1.0, 1.0]]
+    with pytest.raises(errors.ShapeError, match=r"padding expected in \[0, 4\), or -1, got 4"):
+        embedding(np.array([1]), np.ones((4, 2)), padding=4)
