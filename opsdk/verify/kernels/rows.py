@@ -45,9 +45,9 @@ _OWN = 4.0  # the reference may use plain formulas: what it is held to against i
 
 def check_rows(session: Session) -> None:
     """Runs every kernel on every call, at the call's own dtype and at both float dtypes."""
-    opdef, asked = session.opdef, session.calls
-    session.calls = [call for call in asked if _is_accepted(session, call)]
-    if (session.has_extremes_alone or not session.calls) and not any(call.declared for call in asked):
+    opdef, offered = session.opdef, session.calls
+    session.calls = [call for call in offered if _is_accepted(session, call)]
+    if (session.has_extremes_alone or not session.calls) and not any(call.declared for call in offered):
         session.calls += [call for call in other_calls_of(opdef, session.seed) if _is_accepted(session, call)]
     session.tell_extremes()
     for kernel in opdef.kernels:
