@@ -293,7 +293,8 @@ def lines(tallies: dict[str, Tally]) -> list[str]:
     text += [
         "Written by `python -m benchmarks.hostile`. Files with flipped bits, other bytes, parts cut off, gone, twice, "
         "or of a hostile file; in two thirds of opsdk's own the text alone, with its checksum. A fault is an error "
-        "other than opsdk's, anything that was run, imported or opened, and more memory than twice the file and "
+        "other than opsdk's, anything that was run, imported or opened, but for what says which installed packages "
+        "have ops, and more memory than twice the file and "
         f"{SLACK // 1024} KiB.",
         "",
         "| format | files | loaded | refused | faults | most memory beside twice the file | µs a file |",
