@@ -51,7 +51,8 @@ class Grouped(OptimizerState):
         """Adds parameters with settings of their own, such as `{"params": layer.parameters(), "lr": 0.01}`.
 
         Raises:
-            AttributeValueError: no group, one of its parameters is there already, or Programs were built.
+            AttributeValueError: no group, or one of its parameters is there already.
+            ProgramError: Programs were built.
         """
         subject = f"{self.subject}, add_param_group"
         entry = {"params": param_group} if not isinstance(param_group, Mapping) else dict(param_group)
@@ -132,9 +133,10 @@ class Grouped(OptimizerState):
             self._rates = {}
         elif word == WEIGHT_DECAY:
             decay = decay_coefficient(value, subject)
-            self._decay, owner = (decay, None) if group is None else (self._decay, group)
-            if owner is not None:
-                owner.decay = decay
+            if group is None:
+                self._decay = decay
+            else:
+                group.decay = decay
         else:
             known = self.numbers_in(group)
             new = own_numbers({word: value}, known, subject)
