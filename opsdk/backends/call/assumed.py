@@ -96,5 +96,5 @@ def _outputs(
 def _piece(array: Any, most: int | None) -> Any:
     """Returns a copy of the first elements along each axis; of an array of a device zeros of their dtype."""
     if isinstance(array, np.ndarray):
-        return array[(slice(most),) * array.ndim].copy()
+        return np.array(array[(slice(most),) * array.ndim])  # of one without axes an array too
     return np.zeros([size if most is None else min(size, most) for size in array.shape], array.dtype)

@@ -287,3 +287,20 @@ def test_a_reference_that_returns_what_it_changed_says_nothing_of_dtypes():
     x = np.ones(2)
     add_(x, np.ones(2))
     assert x.tolist() == [2, 2]
+
+
+def test_what_changes_an_array_without_axes_in_place_is_tried_on_one():
+    @opsdk.op("t::halve(Tensor(a!) x) -> Tensor(a!) y")
+    def halve(x):
+        np.divide(x, 2, out=x)
+
+    halve.infer(lambda x: (x,))
+
+    @halve.kernel("cpu", language="numba")
+    def halved(x):
+        for i in range(x.size):
+            x.flat[i] /= 2
+
+    x = np.array(3.0)
+    halve(x)
+    assert x == 1.5
