@@ -17,13 +17,16 @@ _BETAS = "float beta1=0.9, float beta2=0.999, float epsilon=1e-08"
 
 
 # Any: numbers of an update.
-def _keeps(slots: str, attrs: str, scalars: str = "", **other: Any) -> Callable[[Callable[..., Into]], Op]:
+def _keeps(
+    slots: str, attrs: str, scalars: str = "", *, by_element: bool = True, **other: Any
+) -> Callable[[Callable[..., Into]], Op]:
     """Defines an update from its step.
 
     Args:
         slots: names of what it keeps of the shape of the parameter.
         attrs: its numbers, as schemas write them.
         scalars: names of what it keeps in one element of float64, behind these.
+        by_element: see `update`.
         other: numbers, other than by default, that it is tried with.
     """
     names = [*slots.split(), *scalars.split()]
@@ -34,7 +37,8 @@ def _keeps(slots: str, attrs: str, scalars: str = "", **other: Any) -> Callable[
         takes = "".join(f", Tensor({at}!) {slot}" for at, slot in each)
         gives = "".join(f", Tensor({at}!) {slot}_out" for at, slot in each)
         head = f"opsdk::{name}(Tensor(a!) param, Tensor grad, Tensor learning_rate{takes}, *, {attrs})"
-        op = update(f"{head} -> (Tensor(a!) param_out{gives})", ("param", "grad", "learning_rate", *names))(step)
+        without = ("param", "grad", "learning_rate", *names)
+        op = update(f"{head} -> (Tensor(a!) param_out{gives})", without, by_element=by_element)(step)
 
         def check(param: TensorSpec) -> None:
             check_real(name, param)
@@ -198,7 +202,13 @@ def rprop(
     return _new(into, param, np.sign(kept) * size, (previous, step_size), (kept, size))
 
 
-@_keeps("moment1 moment2", f"{_BETAS}, float decay=0.01, bool always_adapt=False", "beta1_pow beta2_pow", decay=0.0)
+@_keeps(
+    "moment1 moment2",
+    f"{_BETAS}, float decay=0.01, bool always_adapt=False",
+    "beta1_pow beta2_pow",
+    by_element=False,  # it goes by the length of the whole parameter
+    decay=0.0,
+)
 def lamb(
     into: Into,
     param: np.ndarray,

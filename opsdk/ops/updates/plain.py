@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,19 @@ def less(param: np.ndarray, start: np.ndarray, step: np.ndarray, into: np.ndarra
 
 # By name of an op that changes its inputs in place: what gives their new values apart, one for each that it changes.
 APART: dict[str, Callable[..., Into]] = {}
+BY_ELEMENT: set[str] = set()  # names of those whose step of an element is one of it alone, and of what has one element
 
 
-def update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable[..., Into]], Op]:
-    """Defines an update from its step, which has what the schema declares behind the arrays for the new values."""
+def update(
+    schema: str, nondifferentiable: Sequence[str], *, by_element: bool = True
+) -> Callable[[Callable[..., Into]], Op]:
+    """Defines an update from its step, which has what the schema declares behind the arrays for the new values.
+
+    Args:
+        schema: of the op.
+        nondifferentiable: names of its inputs, and of what has no gradient.
+        by_element: whether it belongs to `BY_ELEMENT`.
+    """
     changed = parse_schema(schema, "opsdk").mutated_inputs
 
     def define(step: Callable[..., Into]) -> Op:
@@ -63,6 +73,8 @@ def update(schema: str, nondifferentiable: Sequence[str]) -> Callable[[Callable[
         in_place.__signature__ = inspect.signature(functools.partial(step, ()))  # type: ignore[attr-defined]
         made = op(schema, nondifferentiable=nondifferentiable)(in_place)
         APART[made.opdef.name] = step
+        if by_element:
+            BY_ELEMENT.add(made.opdef.name)
         return made
 
     return define
@@ -217,6 +229,16 @@ def check_real(name: str, param: TensorSpec) -> None:
         )
 
 
+@sgd.infer
+def _sgd_specs(param: TensorSpec) -> tuple[TensorSpec]:
+    return (param,)
+
+
+@momentum.infer
+def _momentum_specs(param: TensorSpec, velocity: TensorSpec) -> tuple[TensorSpec, ...]:
+    return param, velocity
+
+
 @rmsprop.infer
 def _rmsprop_specs(
     param: TensorSpec, mean_square: TensorSpec, mean_grad: TensorSpec, velocity: TensorSpec
@@ -287,3 +309,19 @@ def _adagrad_samples(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(param, grad, rate, np.zeros((3, 5)), reason="first step")
     yield Sample(param, grad, rate, param**2, epsilon=0.1, reason="later step")
     yield Sample(np.zeros((0, 4)), np.zeros((0, 4)), rate, np.zeros((0, 4)), reason="empty")
+
+
+for _op in (sgd, momentum, adam):
+    _numbers = [name for name in _op.opdef.schema.input_names if name in ("beta1_pow", "beta2_pow")]
+    for _dtype in ("float32", "float64"):
+        _op.kernel(
+            "cpu",
+            language="c",
+            dtype=_dtype,
+            source=Path(__file__).with_suffix(".c"),
+            dtypes={"learning_rate": ("float32", "float64"), **dict.fromkeys(_numbers, "float64")},
+            openmp=True,
+            optional=True,
+            contiguous=True,
+            flags=["-ffp-contract=off"],  # the roundings of NumPy, bit for bit
+        )
