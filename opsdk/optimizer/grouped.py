@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from opsdk.autograd.creation import full
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, ProgramError, ScheduleError
 from opsdk.core.suggest import alternatives
+from opsdk.define.frontend import at_once
 from opsdk.optimizer.groups import LR, NAME, Group, own_numbers, words_of
-from opsdk.optimizer.parameters import WEIGHT_DECAY, as_groups, as_named, as_rate, decay_coefficient, key_of
+from opsdk.optimizer.parameters import (
+    RATE,
+    WEIGHT_DECAY,
+    as_groups,
+    as_named,
+    as_rate,
+    decay_coefficient,
+    key_of,
+    learning_rate_factor,
+    rate_dtype,
+)
 from opsdk.optimizer.state import OptimizerState
 
 
@@ -115,6 +127,19 @@ class Grouped(OptimizerState):
         if group.rate is None:
             return self.get_lr() * group.factor
         return group.rate if self._schedule is None else self._schedule.rate_from(group.rate)
+
+    def own_factor(self, param: Any) -> float:
+        """Returns a parameter's own factor on the learning rate."""
+        return learning_rate_factor(param)
+
+    def _rate(self, param: Any) -> Tensor:
+        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype)
+        if self._rates.get(RATE) != (now := self.get_lr()):
+            self._rates = {RATE: now}
+        if key not in self._rates:
+            self._rates[key] = at_once(full, [1], *key)
+        made: Tensor = self._rates[key]
+        return made
 
     def change(self, group: Group | None, word: str, value: Any) -> None:
         """Changes a setting of a group, or of all without one; `word` is PyTorch's.

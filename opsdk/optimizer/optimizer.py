@@ -9,6 +9,7 @@ from opsdk.autograd.creation import full
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.dtype import computed_in
 from opsdk.core.errors import AttributeValueError, GraphError, ProgramError, ScheduleError
+from opsdk.core.fast import FAST
 from opsdk.core.modes import GradMode
 from opsdk.core.names import unique_name
 from opsdk.core.origin import trimming
@@ -19,18 +20,16 @@ from opsdk.ops.elementwise import elementwise_add, scale
 from opsdk.ops.shape import cast
 from opsdk.optimizer.grouped import Grouped
 from opsdk.optimizer.parameters import (
-    RATE,
     Slot,
     as_named,
     as_rate,
     decay_coefficient,
     key_of,
-    learning_rate_factor,
     listed,
-    rate_dtype,
 )
 from opsdk.optimizer.schedule import LRScheduler
 from opsdk.optimizer.static_update import StaticUpdate
+from opsdk.optimizer.together import Together, step_together
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
 
@@ -88,6 +87,7 @@ class Optimizer(Grouped):
         self._groups, self._group_of = self._grouped(parameters)
         self._state: dict[str, dict[str, Tensor]] = {}
         self._rates: dict[Any, Any] = {}  # by rate and dtype, and of which rate of the optimizer
+        self._together: Together | None = None
         self._static = StaticUpdate(self)
         if self._schedule is not None:
             self._schedule.follow_with(self)
@@ -138,11 +138,16 @@ class Optimizer(Grouped):
         return loss
 
     def _step(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        own = self.own_names()
         with GradMode(False):
-            for param, grad in self.clipped(pairs):
+            alone = step_together(self, self.clipped(pairs))
+            own = self.own_names() if alone else {}
+            for param, grad in alone:
                 state = self._state_of(own.get(id(param), param.name), param)
                 self.update(param, self.decayed(param, grad), self._rate(param), state)
+
+    def _is_uniform(self) -> bool:
+        """Whether its update goes by an element, group, dtype, and its parameter's own factor and decay alone."""
+        return type(self).__module__.startswith("opsdk.")  # a user's class may have methods of its own
 
     @trimming
     def minimize(
@@ -191,11 +196,12 @@ class Optimizer(Grouped):
         """Returns parameter and gradient of those that a step changes."""
         chosen = self.named() if parameters is None else as_named(parameters, self.subject)
         blocked = self._blocked(chosen, no_grad_set)
+        if FAST is not None and not blocked and (found := FAST.trained([*chosen.values()])) is not None:
+            return found  # type: ignore[no-any-return]
         return [
-            (param, param.grad)
+            (param, grad)
             for param in chosen.values()
-            if param.grad is not None and not param.stop_gradient
-            if id(param) not in blocked
+            if not param.stop_gradient and (grad := param.grad) is not None and id(param) not in blocked
         ]
 
     def _blocked(self, chosen: Mapping[str, Any], no_grad_set: Any) -> set[int]:
@@ -209,9 +215,11 @@ class Optimizer(Grouped):
                 f"{self.subject}: no_grad_set expected a set of parameters or names, got one "
                 f"{type(no_grad_set).__name__}; put it into a set"
             )
+        blocked: set[int] = set()
+        if not no_grad_set:
+            return blocked
         known = {key: id(param) for name, param in chosen.items() for key in (name, param.name, id(param))}
-        blocked = set()
-        for entry in no_grad_set or ():
+        for entry in no_grad_set:
             key = entry if isinstance(entry, str) else id(entry)
             if key not in known:
                 shown = repr(entry) if isinstance(entry, str) else f"a {type(entry).__name__}"
@@ -266,7 +274,10 @@ class Optimizer(Grouped):
 
     def decayed(self, param: Any, grad: Any) -> Any:
         """Returns a gradient with the weight decay of its parameter added."""
-        coefficient = self.decay_of(param)
+        return self.with_decay(param, grad, self.decay_of(param))
+
+    def with_decay(self, param: Any, grad: Any, coefficient: float) -> Any:
+        """Returns a gradient with a coefficient times its parameter added."""
         if not coefficient:
             return grad
         wide = computed_in(param.dtype)
@@ -281,10 +292,6 @@ class Optimizer(Grouped):
 
     def _group_decay(self, param: Any) -> float:
         return self.decay_in(self.group_of(param))
-
-    def own_factor(self, param: Any) -> float:
-        """Returns a parameter's own factor on the learning rate."""
-        return learning_rate_factor(param)
 
     def factor_in_programs(self, param: Any) -> float:
         """Returns the factor on the learning rate of Programs: a parameter's own, and its group's.
@@ -301,15 +308,6 @@ class Optimizer(Grouped):
                 f"of the Program, got lr={group.rate}"
             )
         return self.own_factor(param) * (1.0 if group is None else group.factor)
-
-    def _rate(self, param: Any) -> Tensor:
-        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype)
-        if self._rates.get(RATE) != (now := self.get_lr()):
-            self._rates = {RATE: now}
-        if key not in self._rates:
-            self._rates[key] = at_once(full, [1], *key)
-        made: Tensor = self._rates[key]
-        return made
 
     def kept_for(self, param: Variable) -> dict[str, Tensor]:
         """Returns the state of a layer's parameter, for a Program that updates it: the one that `step` changes."""

@@ -153,6 +153,9 @@ class Adam(Optimizer):
             state["beta1_pow"].set_value(np.array([attrs["beta1"] ** steps]))
         return super().update(param, grad, rate, state)
 
+    def _is_uniform(self) -> bool:
+        return super()._is_uniform() and (self._schedule is None or self._schedule.momentum() is None)
+
     def from_paddle(self, slot: Slot, value: Any) -> Any:
         """Returns a slot of Paddle's as ours: its powers of β are those of the next step."""
         beta = self._attrs.get(slot.name.removesuffix("_pow"), 1.0)
@@ -208,6 +211,9 @@ class AdamW(Adam):
     def own_factor(self, param: Any) -> float:
         """Returns a parameter's own factor on the learning rate."""
         return super().own_factor(param) * (1.0 if self._lr_ratio is None else float(self._lr_ratio(param)))
+
+    def _is_uniform(self) -> bool:
+        return super()._is_uniform() and self._lr_ratio is None and self._is_drawn is None
 
     def _update_attrs(self, param: Any) -> dict[str, Any]:
         is_drawn = self._is_drawn is None or self._is_drawn(param.name)

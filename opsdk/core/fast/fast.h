@@ -94,6 +94,13 @@ PyObject *connect_ops(PyObject *module, PyObject *args);
 /* overlap.c */
 PyObject *may_overlap(PyObject *module, PyObject *const *args, Py_ssize_t given);
 
+/* gather.c */
+PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *gather_like(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *trained(PyObject *module, PyObject *params);
+PyObject *have_factors(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *scatter(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 /* backward.c */
 PyObject *gradient(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *along(PyObject *module, PyObject *const *args, Py_ssize_t count);
