@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 OURS = "opsdk"
 NAMES = (OURS, "torch", "jax", "paddle")
+CLOCK = "OPSDK_BENCH_CLOCK"  # of the environment: `cpu` for processor time
 BARE = "numpy"  # what costs no framework; it runs under our interpreter
 
 

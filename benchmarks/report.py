@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 import subprocess
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.goals import Judged
-from benchmarks.peers import ROOT, Missing
+from benchmarks.peers import CLOCK, ROOT, Missing
 from opsdk.ship.bench.timing import Samples, ratio
 from opsdk.ship.machine.environment import cores, cpu_model, version_of
 
@@ -94,10 +95,11 @@ def _numbers(judged: Judged) -> list[float] | None:
 
 
 def machine() -> str:
-    """Returns the machine and the commit, in one sentence."""
+    """Returns the machine, the commit and which time is measured, in a sentence or two."""
+    told = " Processor time, since others shared the machine." if os.environ.get(CLOCK) == "cpu" else ""
     return (
         f"{cpu_model()}, {cores()} cores, {platform.system()} {platform.machine()}; Python "
-        f"{platform.python_version()}, numpy {version_of('numpy')}; commit {commit()}."
+        f"{platform.python_version()}, numpy {version_of('numpy')}; commit {commit()}.{told}"
     )
 
 

@@ -10,7 +10,7 @@ from benchmarks.peers import Missing, Peer, start
 from benchmarks.report import Section, microseconds
 from opsdk.ship.bench.timing import Samples, alternate
 
-CUSTOM = "opsdk NumPy pair"
+CUSTOM, LAYER = "opsdk NumPy pair", "opsdk Layer of the pair"
 TITLE = "A custom ReLU on 16 floats, eager"
 WORKS = {
     "forward": "Forward, recorded for a gradient",
@@ -21,9 +21,12 @@ GOALS = {
     "forward": (
         Goal("P1", CUSTOM, "bare NumPy", 2.0, True, "at most 2 times np.maximum(x, 0) itself"),
         Goal("P1", "torch autograd.Function", CUSTOM, 4.0, False, "at least 4 times faster than autograd.Function"),
+        Goal("P1", LAYER, "bare NumPy", 2.0, True, "through a layer, at most 2 times np.maximum(x, 0) itself"),
+        Goal("P1", "torch Module of autograd.Function", LAYER, 4.0, False, "through a layer, at least 4 times faster"),
     ),
     "both": (
         Goal("P2", "torch native", CUSTOM, 4.0, False, "at least 4 times faster than torch's native relu"),
+        Goal("P2", "torch nn.ReLU", LAYER, 4.0, False, "through a layer, at least 4 times faster than nn.ReLU"),
         Goal("P2", "paddle native", CUSTOM, 2.0, False, "at least 2 times faster than Paddle's native relu"),
     ),
     "both_sum": (),  # what a first script writes; no goal of its own

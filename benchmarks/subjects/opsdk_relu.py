@@ -1,4 +1,4 @@
-"""ReLU in opsdk, as a NumPy pair and built in; and in bare NumPy, which is what the pair costs without opsdk."""
+"""ReLU in opsdk, a NumPy pair and built in, alone and in a layer; and bare NumPy, what the pair costs without opsdk."""
 
 from __future__ import annotations
 
@@ -18,8 +18,15 @@ def relu_grad(y, dy):
     return dy * (y > 0)
 
 
+class Layer(opsdk.nn.Layer):
+    def forward(self, x):
+        return relu(x)
+
+
 def _tensors(x, dy):
     return {
+        "layer": Layer(),
+        "native_layer": opsdk.nn.ReLU(),
         "x": opsdk.to_tensor(x, stop_gradient=False),
         "dy": opsdk.to_tensor(dy),
         "custom": relu,
@@ -48,6 +55,8 @@ def _statements(name):
 SUBJECTS = [
     Subject("opsdk NumPy pair", _tensors, _statements("custom"), _result("custom")),
     Subject("opsdk built-in", _tensors, _statements("native"), _result("native")),
+    Subject("opsdk Layer of the pair", _tensors, _statements("layer"), _result("layer")),
+    Subject("opsdk nn.ReLU", _tensors, _statements("native_layer"), _result("native_layer")),
     Subject(
         "bare NumPy",
         lambda x, dy: {"np": np, "x": x, "dy": dy},

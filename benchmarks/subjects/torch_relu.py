@@ -42,8 +42,15 @@ def _backward(ctx, dy):
 library_relu.register_autograd(_backward, setup_context=_save)
 
 
+class Module(torch.nn.Module):
+    def forward(self, x):
+        return NumpyRelu.apply(x)
+
+
 def _tensors(x, dy):
     return {
+        "module": Module(),
+        "native_module": torch.nn.ReLU(),
         "x": torch.from_numpy(x).requires_grad_(),
         "dy": torch.from_numpy(dy),
         "native": torch.relu,
@@ -73,6 +80,8 @@ def _statements(name):
 SUBJECTS = [
     Subject("torch native", _tensors, _statements("native"), _result("native")),
     Subject("torch autograd.Function", _tensors, _statements("function"), _result("function")),
+    Subject("torch nn.ReLU", _tensors, _statements("native_module"), _result("native_module")),
+    Subject("torch Module of autograd.Function", _tensors, _statements("module"), _result("module")),
     Subject("torch custom_op", _tensors, _statements("library"), _result("library")),
 ]
 VERSION = torch.__version__

@@ -1,9 +1,12 @@
+import dataclasses
+
 import pytest
 
 import opsdk
-from benchmarks.cases import c_op, cuda, elementwise, first_call, large, roofline, rows
+from benchmarks.cases import c_op, cuda, elementwise, first_call, large, roofline, rows, training
 from benchmarks.peers import Missing
 from benchmarks.scripts import WHOLE
+from benchmarks.subjects import opsdk_training
 from benchmarks.subjects.tasks import BOTH, CUDA_TASKS, FORWARD, STEP, TASKS
 
 STAGES = dict(zip(first_call.STAGES, (0.06, 0.1, 0.001, 0.014, 1e-6), strict=True))
@@ -141,3 +144,25 @@ def test_what_bounds_an_op_is_measured_per_element_and_leaves_the_number_of_thre
         assert set(section.samples) == {roofline.IN_CACHE, roofline.ONE, roofline.ALL}
         assert all(0 < seconds < 1e-3 for samples in section.samples.values() for seconds in samples)
     assert roofline.nanoseconds(2.5e-10) == "0.250 ns"
+
+
+def test_steps_of_optimizers_are_held_to_their_kernels_and_to_a_microsecond_a_parameter(monkeypatch):
+    works = [work.work for work in training.WORKS]
+    names = ("opsdk", "opsdk, kernel alone", "opsdk, gradients alone", "torch")
+    peer = Quick("ours", [{"name": name, "works": works, "problem": ""} for name in names])
+    monkeypatch.setattr(training, "start", lambda *given: ([peer], [Missing("jax", "not asked for")]))
+    sections = training.run(2, 0.01, ("torch", "jax"), {})
+    assert [section.title for section in sections] == works
+    verdicts = {section.title: [judged.verdict for judged in section.judged] for section in sections}
+    assert verdicts["Adam, a parameter of 1 M"] == ["yes"]
+    assert verdicts["SGD, 100 parameters of 16"] == ["yes"]
+    assert verdicts["Adam, 100 parameters of 16"] == []
+    assert peer.is_closed
+
+
+@pytest.mark.parametrize("subject", opsdk_training.SUBJECTS, ids=lambda subject: f"{subject.name}, {subject.trained}")
+def test_a_first_step_is_that_of_its_formula(subject):
+    assert subject.problem() == ""
+    if subject.value is not None and subject.trained.count > 1:
+        problem = dataclasses.replace(subject, statement="None").problem()
+        assert problem.startswith(f"{subject.trained.work}: a first step is ")

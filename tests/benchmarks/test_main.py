@@ -59,3 +59,18 @@ def test_an_interpreter_needs_a_peer_and_a_path(capsys):
     with pytest.raises(SystemExit):
         command.main(["--python", "nonsense"])
     assert "expected PEER=PATH with a peer of opsdk, torch, jax, paddle, got 'nonsense'" in capsys.readouterr().err
+
+
+def test_processor_time_is_asked_for_and_told(monkeypatch, capsys):
+    class Case:
+        TITLE = "Case"
+
+        @staticmethod
+        def run(*given):
+            return [section(HOLDS)]
+
+    monkeypatch.setitem(command.CASES, "eager", Case)
+    monkeypatch.setenv("OPSDK_BENCH_CLOCK", "")
+    assert "Processor time" not in page("Title", [section(HOLDS)])
+    assert command.main(["eager", "--cpu"]) == 0
+    assert "Processor time, since others shared the machine." in capsys.readouterr().out

@@ -10,7 +10,13 @@ def test_ours_runs_in_a_process_and_answers_samples():
     peer = Peer("opsdk", sys.executable)
     try:
         names = [subject["name"] for subject in peer.subjects]
-        assert names == ["opsdk NumPy pair", "opsdk built-in", "bare NumPy"]
+        assert names == [
+            "opsdk NumPy pair",
+            "opsdk built-in",
+            "opsdk Layer of the pair",
+            "opsdk nn.ReLU",
+            "bare NumPy",
+        ]
         assert all(subject["problem"] == "" for subject in peer.subjects)
         assert peer.sample("bare NumPy", "forward", 0.001) > 0
         with pytest.raises(RuntimeError, match="bare NumPy, nonsense: KeyError: 'nonsense'"):
