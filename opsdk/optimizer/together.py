@@ -79,6 +79,7 @@ class _Bundle:
             if value is not column.flat:
                 column.flat._array.fill(value._array[0])
             column.scatter()
+        self.param.scatter()
         return True
 
     def _gather(self, grads: list[Any], shared: bool) -> bool:
@@ -150,7 +151,7 @@ def _alike(optimizer: Any, params: Sequence[Any], states: Sequence[dict[str, Ten
     for place, param in enumerate(params):
         array = param._array
         is_plain = param.__class__ in (Tensor, Parameter) and array.__class__ is np.ndarray and array.ndim
-        if is_plain and array.flags.carray and array.nbytes <= SMALL and getattr(param, "regularizer", None) is None:
+        if is_plain and array.flags.carray and array.nbytes <= SMALL:
             numbers = [states[place][slot.name].item() for slot in optimizer.slots if slot.is_scalar]
             keys[place] = id(optimizer.group_of(param)), array.dtype.name, optimizer.own_factor(param), *numbers
     for _, alike in groupby(sorted(keys, key=lambda place: (keys[place], place)), key=keys.__getitem__):

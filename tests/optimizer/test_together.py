@@ -212,3 +212,16 @@ def test_what_was_made_for_other_parameters_does_not_serve():
     assert not together.fits(made, [*pairs[1:], pairs[0]])
     made.set_state_dict({})
     assert not together.fits(made, pairs)
+
+
+@needs_it
+def test_a_factor_or_a_regularizer_of_one_that_changes_is_seen_at_the_next_step():
+    params = parameters()
+    made = SGD(learning_rate=1.0, parameters=params)
+    give(params)
+    made.step()
+    params[0].optimize_attr["learning_rate"] = 0.5
+    made.step()
+    params[1].regularizer = 1.0
+    made.step()
+    assert [param.numpy()[0] for param in params] == [-1, -1, 0, 1, 2, 3]
