@@ -151,7 +151,7 @@ def _alike(optimizer: Any, params: Sequence[Any], states: Sequence[dict[str, Ten
     for place, param in enumerate(params):
         array = param._array
         is_plain = param.__class__ in (Tensor, Parameter) and array.__class__ is np.ndarray and array.ndim
-        if is_plain and array.flags.carray and array.nbytes <= SMALL:
+        if is_plain and array.flags.carray and array.nbytes <= SMALL and getattr(param, "regularizer", None) is None:
             numbers = [states[place][slot.name].item() for slot in optimizer.slots if slot.is_scalar]
             keys[place] = id(optimizer.group_of(param)), array.dtype.name, optimizer.own_factor(param), *numbers
     for _, alike in groupby(sorted(keys, key=lambda place: (keys[place], place)), key=keys.__getitem__):
@@ -168,7 +168,7 @@ def _alike(optimizer: Any, params: Sequence[Any], states: Sequence[dict[str, Ten
 
 def _do_overlap(params: Sequence[Any]) -> bool:
     """Whether parameters share memory, so that it matters who takes a step first; or one has none of the host."""
-    if len({*map(id, params)}) < len(params) or not all(param._array.__class__ is np.ndarray for param in params):
+    if not all(param._array.__class__ is np.ndarray for param in params):
         return True
     spans = sorted(np.lib.array_utils.byte_bounds(param._array) for param in params if param._array.size)
     return any(before[1] > after[0] for before, after in pairwise(spans))
