@@ -168,7 +168,7 @@ def _alike(optimizer: Any, params: Sequence[Any], states: Sequence[dict[str, Ten
 
 def _do_overlap(params: Sequence[Any]) -> bool:
     """Whether parameters share memory, so that it matters who takes a step first; or one has none of the host."""
-    if not all(param._array.__class__ is np.ndarray for param in params):
+    if len({*map(id, params)}) < len(params) or not all(param._array.__class__ is np.ndarray for param in params):
         return True
     spans = sorted(np.lib.array_utils.byte_bounds(param._array) for param in params if param._array.size)
     return any(before[1] > after[0] for before, after in pairwise(spans))

@@ -225,3 +225,25 @@ def test_a_factor_or_a_regularizer_of_one_that_changes_is_seen_at_the_next_step(
     params[1].regularizer = 1.0
     made.step()
     assert [param.numpy()[0] for param in params] == [-1, -1, 0, 1, 2, 3]
+
+
+@needs_it
+def test_a_parameter_without_elements_that_comes_twice_takes_two_steps():
+    params = [*parameters(), nn.Parameter(np.zeros((0, 3), "float32"))]
+    made = Adam(learning_rate=1.0, parameters=params)
+    made.apply_gradients([(param, opsdk.zeros(param.shape)) for param in (*params, params[-1])])
+    powers = [made.state_dict()[f"{place}.beta1_pow"].item() for place in (0, 6)]
+    np.testing.assert_allclose(powers, [0.9, 0.81])
+
+
+@needs_it
+def test_a_parameter_with_a_regularizer_of_its_own_takes_its_step_alone(monkeypatch):
+    params = parameters()
+    params[0].regularizer = 1.0
+    made = SGD(learning_rate=0.5, parameters=params)
+    sizes = calls_of(made, monkeypatch)
+    give(params)
+    for _ in range(2):
+        made.step()
+    assert sizes == [20, 4] * 2
+    assert [param.numpy()[0] for param in params[:2]] == [-0.5, 1]
