@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.nn.dropout import check_probability, dropout
 from opsdk.nn.layer.cells import PARTS, cell_parameters, check_sizes, simple_mode, zero_states
 from opsdk.nn.layer.layer import Layer
 from opsdk.ops import functions as ops
+from opsdk.ops.nets.lstm import lstm
 from opsdk.ops.nets.recurrent import CELLS, rnn
 
 _DIRECTIONS = {"forward": 1, "bidirect": 2, "bidirectional": 2}
@@ -96,7 +99,10 @@ class _Recurrent(Layer):
                 else ops.stack([each[place] for each in first], 0)
             )
             is_reverse = suffix.endswith("_reverse")
-            out, last = rnn(below, state, *weights, sequence_length, mode=self._mode, reverse=is_reverse)
+            if self._mode == "LSTM" and sequence_length is None and below.dtype in (np.float32, np.float64):
+                out, last = _lstm_of(below, state, *weights, reverse=is_reverse)
+            else:
+                out, last = rnn(below, state, *weights, sequence_length, mode=self._mode, reverse=is_reverse)
             outputs.append(out)
             finals.append(last)
             if len(outputs) == self.num_directions:
@@ -115,6 +121,16 @@ class _Recurrent(Layer):
         }
         others = [f"{name}={value}" for name, (value, default) in told.items() if value != default]
         return ", ".join([str(self.input_size), str(self.hidden_size), *others])
+
+
+def _lstm_of(x: Any, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, *, reverse: bool) -> tuple[Any, Any]:
+    """Returns what `rnn` does of an LSTM: the product of the whole sequence is one of its own, as of a linear layer."""
+    steps, batch, taken = x.shape
+    entered = ops.matmul(ops.reshape(x, [-1, taken]), w_ih, transpose_y=True)
+    if b_ih is not None or b_hh is not None:
+        entered = entered + (b_hh if b_ih is None else b_ih if b_hh is None else b_ih + b_hh)
+    made: tuple[Any, Any] = lstm(ops.reshape(entered, [steps, batch, -1]), state, w_hh, reverse=reverse)
+    return made
 
 
 class LSTM(_Recurrent):

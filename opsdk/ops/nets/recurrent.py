@@ -118,7 +118,8 @@ def _alive(length: np.ndarray | None, steps: int) -> np.ndarray | None:
     return None if length is None else (np.arange(steps, like=length)[:, None] < length)[..., None]
 
 
-def _order(steps: int, reverse: bool) -> range:
+def order_of(steps: int, reverse: bool) -> range:
+    """Returns the steps in the order in which they are taken."""
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
 
@@ -165,7 +166,7 @@ def rnn(
     Gradient: with respect to all but the lengths, of order 1; nn.RNN of a cell has every order.
     """
     cell, dtype = CELLS[mode], x.dtype
-    x, state, w_ih, w_hh, b_ih, b_hh = _widened(x, state, w_ih, w_hh, b_ih, b_hh)
+    x, state, w_ih, w_hh, b_ih, b_hh = widened(x, state, w_ih, w_hh, b_ih, b_hh)
     steps, batch, size = *x.shape[:2], state.shape[-1]
     work = np.empty((max(cell.kept, cell.gates), steps, batch, size), x.dtype, like=x)
     entered = work[: cell.gates].reshape(cell.gates, steps * batch, size)
@@ -176,7 +177,7 @@ def rnn(
     alive, weights = _alive(length, steps), _by_gate(w_hh, cell).copy()  # in order, since every step reads them
     states = tuple(state)
     with np.errstate(over="ignore"):
-        for t in _order(steps, reverse):
+        for t in order_of(steps, reverse):
             hidden = np.matmul(states[0], weights)
             if b_hh is not None:
                 hidden += b_hh.reshape(cell.gates, 1, size)
@@ -194,7 +195,7 @@ def _by_gate(weight: np.ndarray, cell: Cell) -> np.ndarray:
     return weight.reshape(cell.gates, len(weight) // cell.gates, weight.shape[-1]).swapaxes(1, 2)
 
 
-def _widened(*arrays: np.ndarray | None) -> Any:
+def widened(*arrays: np.ndarray | None) -> Any:
     """Returns arrays as they are computed with: float16 and bfloat16 as float32."""
     return [array if array is None else array.astype(computed_in(array.dtype), copy=False) for array in arrays]
 
@@ -257,10 +258,10 @@ def rnn_grad(
 ) -> Any:
     """Back through the steps, and then the products of all steps at once."""
     cell, dtype = CELLS[mode], x.dtype
-    x, state, w_ih, w_hh, out, dout, dlast = _widened(x, state, w_ih, w_hh, out, dout, dlast)
+    x, state, w_ih, w_hh, out, dout, dlast = widened(x, state, w_ih, w_hh, out, dout, dlast)
     steps, batch, size = out.shape
-    alive, order = _alive(length, steps), _order(steps, reverse)
-    before = [_before(each, first, alive, reverse) for each, first in zip([out, *kept[4:]], state, strict=False)]
+    alive, order = _alive(length, steps), order_of(steps, reverse)
+    before = [before_each(each, first, alive, reverse) for each, first in zip([out, *kept[4:]], state, strict=False)]
     entered = np.empty((cell.gates, steps, batch, size), x.dtype, like=x)
     hidden = entered if cell.is_sum else np.empty_like(entered)
     weights = w_hh.reshape(cell.gates, size, size)
@@ -293,7 +294,7 @@ def rnn_grad(
     return tuple(None if grad is None else grad.astype(dtype, copy=False) for grad in made)
 
 
-def _before(each: np.ndarray, first: np.ndarray, alive: np.ndarray | None, reverse: bool) -> np.ndarray:
+def before_each(each: np.ndarray, first: np.ndarray, alive: np.ndarray | None, reverse: bool) -> np.ndarray:
     """Returns a state before each step, from that after each and the first; one that had not begun has the first."""
     made = np.empty_like(each)
     if not len(each):
