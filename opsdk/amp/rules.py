@@ -5,7 +5,7 @@ logarithms, powers, sums over many elements), or is a loss or a normalisation, d
 through its op alone: it runs in the dtypes of that call.
 """
 
-_PRODUCTS = "conv conv_transpose lstm matmul mul rnn scaled_dot_product_attention"
+_PRODUCTS = "conv conv_transpose lstm matmul mul rnn scaled_dot_product_attention unmasked_attention"
 _SENSITIVE = """
     acos acosh asin asinh atanh cosh sinh tan exp expm1 log log10 log1p log2 erfinv lgamma digamma
     elementwise_pow reciprocal rsqrt square softplus tanhshrink log_sigmoid

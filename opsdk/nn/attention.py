@@ -8,6 +8,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.nn.dropout import check_probability
 from opsdk.ops import functions as ops
 from opsdk.ops.nets.attention import scaled_dot_product_attention as _attention
+from opsdk.ops.nets.unmasked_attention import unmasked_attention
 
 
 # Any: tensors, variables or arrays, and the same out.
@@ -56,6 +57,8 @@ def scaled_dot_product_attention(
         )
     if enable_gqa and query.shape[2] != key.shape[2]:
         key, value = (_shared(each, query.shape[2]) for each in (key, value))
+    if attn_mask is None and not dropout_p:
+        return unmasked_attention(query, key, value, causal=bool(is_causal), scale=scale)
     is_mask = attn_mask is not None and attn_mask.dtype.kind == "b"
     masks = (attn_mask, None) if is_mask else (None, attn_mask)
     options = {"causal": bool(is_causal), "scale": scale, "p": float(dropout_p), "training": bool(training)}

@@ -155,7 +155,8 @@ def _alike(optimizer: Any, params: Sequence[Any], states: Sequence[dict[str, Ten
             numbers = [states[place][slot.name].item() for slot in optimizer.slots if slot.is_scalar]
             keys[place] = id(optimizer.group_of(param)), array.dtype.name, optimizer.own_factor(param), *numbers
     for _, alike in groupby(sorted(keys, key=lambda place: (keys[place], place)), key=keys.__getitem__):
-        places, size = [], 0
+        places: list[int] = []
+        size = 0
         for place in alike:
             if size + params[place]._array.nbytes > WHOLE:
                 yield from [places] if len(places) >= LEAST else []

@@ -124,7 +124,14 @@ def scaled_dot_product_attention(
 
     Gradient: with respect to q, k, v and bias, to order 2, which holds all pairs.
     """
-    dtype, p = q.dtype, p if training else 0.0
+    made: tuple[np.ndarray, np.ndarray] = forward(q, k, v, mask, bias, causal, scale, p if training else 0.0, rng)
+    return made
+
+
+# Any, in these: arrays or None, and what draws.
+def forward(q: Any, k: Any, v: Any, mask: Any, bias: Any, causal: bool, scale: Any, p: float, rng: Any) -> Any:
+    """Computes attention; the arguments are those of the op, p of what is dropped."""
+    dtype = q.dtype
     q, k, v = _by_head(q, k, v)
     (batch, heads, queries, size), keys = q.shape, k.shape[2]
     masks, scale = (_four_axes(mask), _four_axes(bias)), _scale_of(scale, size)
@@ -153,12 +160,12 @@ def scaled_dot_product_attention(
     return out.astype(dtype, copy=False), lse
 
 
-def _check(name: str, spec: TensorSpec, shape: Shape, q: TensorSpec) -> None:
+def _check(op_name: str, name: str, spec: TensorSpec, shape: Shape, q: TensorSpec) -> None:
     pairs = zip(spec.shape, shape, strict=False)
     if spec.ndim != 4 or any(None not in (a, b) and a != b for a, b in pairs):
         raise ShapeError(
-            f"op 'opsdk::scaled_dot_product_attention': {name} expected shape {shape_text(shape)} to fit q "
-            f"{shape_text(q.shape)}, got {shape_text(spec.shape)}"
+            f"op 'opsdk::{op_name}': {name} expected shape {shape_text(shape)} to fit q {shape_text(q.shape)}, got "
+            f"{shape_text(spec.shape)}"
         )
 
 
@@ -166,19 +173,25 @@ def _check(name: str, spec: TensorSpec, shape: Shape, q: TensorSpec) -> None:
 def _attention(
     q: TensorSpec, k: TensorSpec, v: TensorSpec, mask: TensorSpec | None, bias: TensorSpec | None
 ) -> tuple[TensorSpec, TensorSpec]:
+    return attention_specs("scaled_dot_product_attention", q, k, v, mask, bias)
+
+
+def attention_specs(
+    op_name: str, q: TensorSpec, k: TensorSpec, v: TensorSpec, mask: TensorSpec | None, bias: TensorSpec | None
+) -> tuple[TensorSpec, TensorSpec]:
+    """Returns what attention gives, and what it leaves for the backward.
+
+    Raises:
+        ShapeError, DTypeError: inputs that do not fit.
+    """
     if q.ndim != 4 or q.shape[-1] == 0:
-        raise ShapeError(
-            "op 'opsdk::scaled_dot_product_attention': q expected shape (B, n, H, d) with d ≥ 1, got "
-            f"{shape_text(q.shape)}"
-        )
+        raise ShapeError(f"op 'opsdk::{op_name}': q expected shape (B, n, H, d) with d ≥ 1, got {shape_text(q.shape)}")
     batch, queries, heads, size = q.shape
-    _check("k", k, (batch, None, heads, size), q)
-    _check("v", v, (batch, k.shape[1], heads, None), q)
+    _check(op_name, "k", k, (batch, None, heads, size), q)
+    _check(op_name, "v", v, (batch, k.shape[1], heads, None), q)
     for name, spec in (("k", k), ("v", v), ("bias", bias)):
         if spec is not None and spec.dtype != q.dtype:
-            raise DTypeError(
-                f"op 'opsdk::scaled_dot_product_attention': {name} expected {q.dtype} like q, got {spec.dtype}; cast it"
-            )
+            raise DTypeError(f"op 'opsdk::{op_name}': {name} expected {q.dtype} like q, got {spec.dtype}; cast it")
     pairs = (batch, heads, queries, k.shape[1])
     for name, spec in (("mask", mask), ("bias", bias)):
         if spec is None:
@@ -186,7 +199,7 @@ def _attention(
         fits = zip(spec.shape[::-1], pairs[::-1], strict=False)
         if spec.ndim > 4 or any(a != 1 and None not in (a, b) and a != b for a, b in fits):
             raise ShapeError(
-                f"op 'opsdk::scaled_dot_product_attention': {name} expected to broadcast to (B, H, n, m) "
+                f"op 'opsdk::{op_name}': {name} expected to broadcast to (B, H, n, m) "
                 f"{shape_text(pairs)}, got {shape_text(spec.shape)}"
             )
     return (
@@ -213,13 +226,19 @@ def scaled_dot_product_attention_grad(
     needs_input_grad: Any,
 ) -> Any:
     """The same tiles, with their probabilities computed again."""
-    given, p = (q, k, v), p if training else 0.0
+    rest = {"causal": causal, "scale": scale, "p": p if training else 0.0, "rng": rng}
+    return backward(q, k, v, mask, bias, out, lse, dout, **rest, wants_bias=needs_input_grad[4])
+
+
+def backward(*arrays: Any, causal: bool, scale: Any, p: float, rng: Any, wants_bias: bool = False) -> Any:
+    """Computes the gradients of attention; the arguments are those of the gradient op, p of what is dropped."""
+    q, k, v, mask, bias, out, lse, dout = arrays
+    given = (q, k, v)
     grads = [np.zeros(each.shape, computed_in(each.dtype), like=each) for each in given]
     q, k, v, out, dout = _by_head(q, k, v, out, dout)
     dq, dk, dv = (each.swapaxes(1, 2) for each in grads)
     masks, scale = (_four_axes(mask), _four_axes(bias)), _scale_of(scale, q.shape[-1])
-    wants = masks[1] is not None and needs_input_grad[4]
-    dbias = np.zeros(masks[1].shape, q.dtype, like=q) if wants and masks[1] is not None else None
+    dbias = np.zeros(masks[1].shape, q.dtype, like=q) if wants_bias and masks[1] is not None else None
     factor, kind = q.dtype.type(scale), q.dtype.type
     for b, at in _heads(q.shape[0], q.shape[1], q.shape[2], k.shape[2]):
         for rows, tiles in _tiles(q.shape[2], k.shape[2], causal):
@@ -318,6 +337,14 @@ def scaled_dot_product_attention_grad_grad(
 ) -> Any:
     """The second derivative of attention made of ops."""
     dropped = attention_dropout(q, k, causal=causal, p=p, rng=rng) if p and training else None
+    return attention_twice(q, k, v, bias, mask, dout, causal, scale, dropped, (ddq, ddk, ddv, ddbias))
+
+
+def attention_twice(
+    q: Any, k: Any, v: Any, bias: Any, mask: Any, dout: Any, causal: bool, scale: Any, dropped: Any, arrived: Any
+) -> dict[str, Any]:
+    """Returns by name the gradients of attention's gradients, from cotangents of those of q, k, v and bias."""
+    ddq, ddk, ddv, ddbias = arrived
     biases = [] if bias is None else [bias]
     factor = _scale_of(scale, int(q.shape[-1]))
 
