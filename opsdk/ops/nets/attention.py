@@ -226,7 +226,7 @@ def scaled_dot_product_attention_grad(
     needs_input_grad: Any,
 ) -> Any:
     """The same tiles, with their probabilities computed again."""
-    rest = {"causal": causal, "scale": scale, "p": p if training else 0.0, "rng": rng}
+    rest: dict[str, Any] = {"causal": causal, "scale": scale, "p": p if training else 0.0, "rng": rng}
     return backward(q, k, v, mask, bias, out, lse, dout, **rest, wants_bias=needs_input_grad[4])
 
 
