@@ -43,8 +43,8 @@ def lstm(
     (steps, batch, _), size = entered.shape, state.shape[-1]
     gates = entered.reshape(steps, batch, 4, size).transpose(0, 2, 1, 3)
     weights = w_hh.reshape(4, size, size).swapaxes(1, 2)
-    kept = np.empty((5, steps, batch, size), entered.dtype)
-    out, states = np.empty((steps, batch, size), entered.dtype), tuple(state)
+    kept = np.empty((5, steps, batch, size), entered.dtype, like=entered)
+    out, states = np.empty((steps, batch, size), entered.dtype, like=entered), tuple(state)
     with np.errstate(over="ignore"):
         for t in order_of(steps, reverse):
             states = _CELL.step(gates[t], np.matmul(states[0], weights), states, kept[:, t])
@@ -67,12 +67,12 @@ def lstm_grad(
     state, w_hh, out, dout, dlast = widened(state, w_hh, out, dout, dlast)
     steps, batch, size = out.shape
     hidden, cell = (before_each(each, first, None, reverse) for each, first in zip((out, kept[4]), state, strict=True))
-    dgates = np.empty((steps, 4, batch, size), out.dtype)
+    dgates = np.empty((steps, 4, batch, size), out.dtype, like=out)
     weights, (dh, dc) = w_hh.reshape(4, size, size), dlast
     for t in reversed(order_of(steps, reverse)):
         _, dc = _CELL.back(kept[:, t], (hidden[t], cell[t]), out[t], (dh + dout[t], dc), dgates[t], dgates[t])
         dh = np.tensordot(dgates[t], weights, axes=([0, 2], [0, 1]))
-    dentered = np.ascontiguousarray(dgates.transpose(0, 2, 1, 3)).reshape(steps, batch, 4 * size)
+    dentered = dgates.transpose(0, 2, 1, 3).reshape(steps, batch, 4 * size)
     dw_hh = dentered.reshape(-1, 4 * size).T @ hidden.reshape(-1, size)
     return tuple(each.astype(dtype, copy=False) for each in (dentered, np.stack((dh, dc)), dw_hh))
 
