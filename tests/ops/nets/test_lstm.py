@@ -66,9 +66,9 @@ def test_shapes_and_dtypes_that_do_not_fit_are_refused_by_name(rng):
     entered, state, weights = drawn(rng, 3, 2, 5)
     with pytest.raises(errors.ShapeError, match=r"'opsdk::lstm': entered expected shape \(T, B, 4 H\), got \(2, 20\)"):
         lstm(entered[0], state, weights)
-    with pytest.raises(errors.ShapeError, match=r"state expected shape \(2, 2, 5\) to fit w_hh \(20, 5\), got \(1, "):
+    with pytest.raises(errors.ShapeError, match=r"op 'opsdk::lstm': state expected shape \(2, 2, 5\) to fit"):
         lstm(entered, state[:1], weights)
-    with pytest.raises(errors.DTypeError, match="w_hh expected float64 like entered, got float32; cast it"):
+    with pytest.raises(errors.DTypeError, match="op 'opsdk::lstm': w_hh expected float64 like entered, got float32"):
         lstm(entered, state, weights.astype("float32"))
 
 
