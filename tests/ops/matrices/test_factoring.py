@@ -120,6 +120,14 @@ SMOOTH = {
         lambda x: (v := np.linalg.eigh(x + x.swapaxes(1, 2))[1][..., :1]) @ v.swapaxes(1, 2),
     ),
     "svdvals": (linalg.svdvals, WIDE, lambda x: np.linalg.svd(x, compute_uv=False)),
+    **{
+        f"a pair of vectors, {name}": (
+            lambda x: (f := linalg.svd(x)).U[..., :1] @ f.Vh[..., :1, :],
+            at,
+            lambda x: (f := np.linalg.svd(x, full_matrices=False))[0][..., :1] @ f[2][..., :1, :],
+        )
+        for name, at in (("tall", TALL), ("wide", WIDE))
+    },
     "qr": (lambda x: linalg.qr(x).R, WIDE, lambda x: np.stack([np.linalg.qr(each)[1] for each in x])),
     "pinv": (linalg.pinv, TALL, np.linalg.pinv),
     "lstsq": (lambda x: linalg.lstsq(x, TALL).solution, TALL + 1, lambda x: np.linalg.pinv(x) @ TALL),
