@@ -53,7 +53,8 @@ class StaticFunction:
         if owner is None:
             return self
         made = StaticFunction(self.function.__get__(owner, kind), self.input_spec)
-        return vars(owner).setdefault(self.function.__name__, made)  # which stands before this one from now on
+        first: StaticFunction = vars(owner).setdefault(self.function.__name__, made)  # which stands before this one
+        return first
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StaticFunction, (self.function, self.input_spec)  # what was traced is of this one's layers
