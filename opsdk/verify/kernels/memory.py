@@ -218,9 +218,12 @@ def run_guarded(
 def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
     """Runs a compiled kernel in memory that ends, and in memory that begins, at a page that nobody may touch."""
     run = partial(run_guarded, opdef, kernel, call)
-    at_end, at_start = run(at_end=True, fill=_NAN), run(at_end=False, fill=_LEAST)
-    for touch in (*at_end.touches, *at_start.touches):
-        return Trial(leaving(opdef, kernel, call, touch), is_tried=True)
+    runs = []
+    for at_end, fill in ((True, _NAN), (False, _LEAST)):
+        runs.append(run(at_end=at_end, fill=fill))
+        for touch in runs[-1].touches:  # the next run might go by what it reads there, and crash
+            return Trial(leaving(opdef, kernel, call, touch), is_tried=True)
+    at_end, at_start = runs
     if at_end.made is None or at_start.made is None:
         return found
     found.is_tried = found.is_tried or not isinstance(watcher(), str)
