@@ -133,11 +133,11 @@ class Grouped(OptimizerState):
         return learning_rate_factor(param)
 
     def _rate(self, param: Any) -> Tensor:
-        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype)
+        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype), param.place
         if self._rates.get(RATE) != (now := self.get_lr()):
             self._rates = {RATE: now}
         if key not in self._rates:
-            self._rates[key] = at_once(full, [1], *key)
+            self._rates[key] = at_once(full, [1], *key[:2]).to(param.place)
         made: Tensor = self._rates[key]
         return made
 

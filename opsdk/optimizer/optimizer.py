@@ -325,8 +325,9 @@ class Optimizer(Grouped):
             self._state[name] = {slot.name: at_once(full, *slot.filling(param)) for slot in self.slots}
         held = self._state[name]
         for slot in self.slots:
-            if held[slot.name].dtype != slot.dtype(param):  # its layer was cast since
-                held[slot.name] = held[slot.name].astype(slot.dtype(param))
+            kept = held[slot.name]
+            if kept.dtype != slot.dtype(param) or kept.place != param.place:  # its layer was cast or moved since
+                held[slot.name] = kept.astype(slot.dtype(param)).to(param.place)
         return held
 
     # -- learning rate ------------------------------------------------------------------------------------------------
