@@ -84,6 +84,7 @@ from opsdk.core.modes import enable_grad, inference_mode, is_grad_enabled, no_gr
 from opsdk.core.place import CPUPlace, CUDAPlace
 from opsdk.core.random import Generator, get_rng_state, initial_seed, seed, set_rng_state
 from opsdk.core.spec import TensorSpec
+from opsdk.core.spellings import missing as _missing
 from opsdk.define import infer
 from opsdk.define.decorators import op, register_op, scoped_registry, unregister
 from opsdk.define.determinism import Repeats
@@ -244,7 +245,10 @@ _FUNCTIONS = {
 }
 _MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision", "cuda"}
 _DTYPES = {  # PyTorch's words, of which three are Python's as well
+    "bfloat16": "bfloat16",
     "bool": "bool",
+    "cdouble": "complex128",
+    "cfloat": "complex64",
     "double": "float64",
     "float": "float32",
     "half": "float16",
@@ -269,9 +273,18 @@ def __getattr__(name: str) -> Any:
     elif name in ("gradcheck", "domain"):
         value = importlib.import_module("gradcheck" if name == "gradcheck" else "gradcheck.domain")
     else:
-        raise AttributeError(f"module 'opsdk' has no attribute {name!r}")
+        raise _missing("opsdk", name, "" if name.startswith("_") else _home(name))
     globals()[name] = value
     return value
+
+
+def _home(name: str) -> str:
+    """Returns where else a name stands that PyTorch or Paddle has here; empty where it stands nowhere."""
+    for home in ("linalg", "nn.functional", "nn", "autograd"):
+        value: Any = linalg if home == "linalg" else importlib.import_module(f"opsdk.{home}")
+        if name in value.__all__:
+            return f"opsdk.{home}.{name}"
+    return f"x.{name}, a method" if name in dir(Tensor) and hasattr(Tensor, name) else ""
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ def test_a_training_loop_runs_line_by_line(side, tmp_path):
     names = {"path": tmp_path / "last.pt"}
     for theirs, ours in LINES:
         exec(theirs if side == "torch" or not ours else ours, names)
-    assert len(LINES) == 26
+    assert len(LINES) == 27
     assert names["loss"].item() > 0
     assert 0 <= names["right"] <= 1
     assert names["rates"] == pytest.approx([0.0013167184270002508], rel=1e-12)

@@ -2,5 +2,8 @@
 
 from opsdk.amp.auto_cast import auto_cast
 from opsdk.amp.grad_scaler import GradScaler
+from opsdk.core.spellings import point
+
+point(globals(), "opsdk.amp")
 
 __all__ = ["GradScaler", "auto_cast"]

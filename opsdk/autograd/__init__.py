@@ -7,8 +7,10 @@ from opsdk.autograd.modes.anomaly import detect_anomaly, set_detect_anomaly
 from opsdk.autograd.modes.saved_hooks import recompute, saved_tensors_hooks
 from opsdk.autograd.py_layer import PyLayer, PyLayerContext, once_differentiable
 from opsdk.core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from opsdk.core.spellings import point
 
 Function = PyLayer  # in PyTorch's words
+point(globals(), "opsdk.autograd")
 
 __all__ = [
     "Function",

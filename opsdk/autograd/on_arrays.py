@@ -10,6 +10,7 @@ import numpy as np
 
 from opsdk.autograd.device_tensor import tensor_of
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.memory.device import is_device_array
 from opsdk.core.modes import GradMode
 from opsdk.define.frontend import MAKER
 
@@ -35,7 +36,7 @@ def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 def _lifted(value: Any) -> Any:
     if value.__class__ is list:
         return [_lifted(item) for item in value]
-    return tensor_of(value) if value.__class__ is np.ndarray or hasattr(value, "__cuda_array_interface__") else value
+    return tensor_of(value) if value.__class__ is np.ndarray or is_device_array(value) else value
 
 
 def _lowered(value: Any) -> Any:

@@ -24,6 +24,7 @@ from opsdk.core.names import unique_name
 from opsdk.core.origin import trimmed
 from opsdk.core.place import CPU, Place
 from opsdk.core.spec import SizeList
+from opsdk.core.spellings import ELSEWHERE, Absent
 from opsdk.define.infer import normalize_axes
 from opsdk.ops.methods import ValueMethods
 from opsdk.ops.numpy_protocol import Obstacle, check_leaves, tell_leaving
@@ -52,6 +53,14 @@ class Count(int):
         return list(self.shape) if dim is None else self.shape[normalize_axes([dim], len(self.shape), "size")[0]]
 
 
+_ARRAY = np.ndarray
+
+
+def _is_wrong(array: object) -> bool:
+    """Whether something is no array of any memory; None stands for values that are yet to come."""
+    return isinstance(array, Tensor) or not (array is None or hasattr(array, "dtype"))
+
+
 class Tensor(InPlaceMethods, Conversions, ValueMethods):
     """An n-dimensional array that the tape can follow.
 
@@ -69,6 +78,11 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
     _algebra: ClassVar[ArrayAlgebra]  # how a backward from here computes
 
     def __init__(self, array: np.ndarray, stop_gradient: bool = True, edge: tuple[GradNode, int] | None = None) -> None:
+        if array.__class__ is not _ARRAY and _is_wrong(array):
+            raise DTypeError(
+                f"Tensor: expected an array, whose memory the tensor shares, got {type(array).__name__}; opsdk.tensor "
+                "and opsdk.to_tensor make one of numbers, lists and tensors, opsdk.empty(2, 3) one of sizes"
+            )
         self._array = array
         self._stop = stop_gradient
         self._edge = edge  # the node that made this tensor and the output that it is; None for a leaf
@@ -205,6 +219,12 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
         return int(self.item())
 
     def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ShapeError(
+                f"bool: expected a tensor of one element, got shape {self._array.shape}; x.any() and x.all() tell of "
+                "several; where Python's max, min or sorted asked, write x.max(), x.min() or x.sort(), or of two "
+                "values opsdk.maximum and opsdk.minimum, element by element"
+            )
         return bool(self.item())
 
     def __len__(self) -> int:
@@ -357,6 +377,8 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
 
 
 Tensor._algebra = ArrayAlgebra(Tensor)
+for _name in ELSEWHERE["opsdk.Tensor"]:
+    setattr(Tensor, _name, Absent("opsdk.Tensor", _name))
 
 
 def needs_float(tensor: Tensor, subject: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -69,6 +70,14 @@ def caller() -> Origin:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_ROOT):
         frame = frame.f_back
     return Origin(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "__main__"))
+
+
+def warn(text: str) -> None:
+    """Warns, and says that it was at the user's line: the nearest frame outside of the opsdk package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_ROOT):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def loading() -> Origin:

@@ -46,7 +46,12 @@ class Functions(NamedTuple):
 
 # Any: NumPy's type of the numbers.
 def functions(
-    compiled: Callable[[Function], Function], real: Any, log: Function, cos: Function, root: Function
+    compiled: Callable[[Function], Function],
+    real: Any,
+    log: Function,
+    cos: Function,
+    root: Function,
+    cast: Function | None = None,
 ) -> Functions:
     """Returns the functions for one language and float32 or float64.
 
@@ -56,9 +61,11 @@ def functions(
         log: of numbers of that type, in the language.
         cos: as well.
         root: the square root.
+        cast: makes numbers of words; `real` unless given.
     """
     bits, step = (24, real(2.0**-24)) if real is np.float32 else (53, real(2.0**-53))
     rest = np.uint64(64 - bits)
+    number = cast or real
     one, minus_two, turn = real(1.0), real(-2.0), real(2.0 * np.pi)
 
     @compiled
@@ -99,7 +106,7 @@ def functions(
 
     @compiled
     def scaled(word: Any) -> Any:
-        return real(word >> rest) * step
+        return number(word >> rest) * step
 
     @compiled
     def random_bits(key: Any, i: Any) -> Any:
@@ -120,7 +127,8 @@ def functions(
 @cache
 def of_arrays(dtype: str) -> Functions:
     """Returns the functions of NumPy's arrays, for the name of a dtype."""
-    return functions(lambda function: function, np.dtype(dtype).type, np.log, np.cos, np.sqrt)
+    real = np.dtype(dtype).type
+    return functions(lambda function: function, real, np.log, np.cos, np.sqrt, lambda words: words.astype(real))
 
 
 # Any: whole numbers or arrays of them; what NumPy takes for a dtype.
@@ -139,15 +147,51 @@ def drawn(name: str, key: Any, i: Any, dtype: Any, subject: str) -> Any:
     """
     kind = real_of(dtype, subject)
     keys, counters = _words(key, "key", subject), _words(i, "i", subject)
+    function = getattr(of_arrays(kind), name)
+    if not isinstance(counters, np.ndarray):  # of a device, which has no caches to stay in
+        return function(keys[()], counters)
     shape = np.broadcast_shapes(keys.shape, counters.shape)
     made = np.empty(shape, np.uint64 if name == "random_bits" else kind)
     line = made.reshape(-1)
     spread = [each if each.ndim == 0 else np.broadcast_to(each, shape).reshape(-1) for each in (keys, counters)]
-    function = getattr(of_arrays(kind), name)
     for start in range(0, line.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         line[part] = function(*(each[()] if each.ndim == 0 else each[part] for each in spread))
     return made[()]
+
+
+# Any: the key's words as NumPy's generator has them; an array of a device.
+def numpy_words(key: Any, start: int, stop: int, like: Any) -> Any:
+    """Returns words of 32 bits of `numpy.random.Philox`, computed where an array is.
+
+    That is Philox4x64-10: block b of a key has the counter b + 1, and its words of 64 bits give two each, the low half
+    first. The number of a word is all that it depends on, as of ours.
+
+    Args:
+        key: two words of 64 bits.
+        start: the first word, ≥ 0.
+        stop: the end.
+        like: where they are computed.
+    """
+    first = start // 8
+    zero = np.zeros(-(-stop // 8) - first, np.uint64, like=like)
+    c0, c1, c2, c3 = np.arange(first + 1, first + 1 + zero.size, dtype=np.uint64, like=like), zero, zero, zero
+    k0, k1 = map(int, key)
+    for _ in range(10):
+        high0, high1 = _high(0xD2E7470EE14C6C93, c0), _high(0xCA5A826395121157, c2)
+        low0, low1 = c0 * np.uint64(0xD2E7470EE14C6C93), c2 * np.uint64(0xCA5A826395121157)
+        c0, c1, c2, c3 = high1 ^ c1 ^ np.uint64(k0), low1, high0 ^ c3 ^ np.uint64(k1), low0
+        k0, k1 = (k0 + 0x9E3779B97F4A7C15) % 2**64, (k1 + 0xBB67AE8584CAA73B) % 2**64
+    halves = [half for word in (c0, c1, c2, c3) for half in (word & _LOW, word >> _HALF)]
+    return np.stack(halves, axis=-1).astype(np.uint32).reshape(-1)[start - 8 * first : stop - 8 * first]
+
+
+def _high(factor: int, x: Any) -> Any:
+    """Returns the upper 64 bits of a product with words of 64 bits, of which no partial sum leaves 64 bits."""
+    low, high = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
+    x0, x1 = x & _LOW, x >> _HALF
+    middle = high * x0 + (low * x0 >> _HALF)
+    return high * x1 + (middle >> _HALF) + ((middle & _LOW) + low * x1 >> _HALF)
 
 
 def real_of(dtype: Any, subject: str) -> str:
@@ -163,7 +207,7 @@ def real_of(dtype: Any, subject: str) -> str:
 
 
 def _words(value: Any, name: str, subject: str) -> np.ndarray:
-    array = np.asarray(value)
+    array = value if hasattr(value, "dtype") else np.asarray(value)
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{subject}: {name} expected whole numbers, got {array.dtype}; cast it to int64")
     return array.astype(np.uint64, copy=False)

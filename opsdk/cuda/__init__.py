@@ -5,6 +5,9 @@ from __future__ import annotations
 from opsdk.backends.cuda.runtime import cupy, is_simulated
 from opsdk.core.errors import MissingDependencyError, PlaceError
 from opsdk.core.random import seed
+from opsdk.core.spellings import point
+
+point(globals(), "opsdk.cuda")
 
 
 def device_count() -> int:

@@ -100,4 +100,4 @@ def _on_arrays(function: Callable[..., Any], values: Sequence[Any], given: Any) 
 
 
 def _array(value: Any) -> Any:
-    return value if hasattr(value, "__cuda_array_interface__") else np.asarray(value)
+    return value if owner_of(value) else np.asarray(value)

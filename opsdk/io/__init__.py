@@ -1,5 +1,6 @@
 """Floor 4: data, from what a sample is to batches of tensors: datasets, samplers, the DataLoader and its processes."""
 
+from opsdk.core.spellings import point
 from opsdk.io.collate import collated as default_collate
 from opsdk.io.dataset import (
     ChainDataset,
@@ -23,6 +24,7 @@ from opsdk.io.sampler import (
 from opsdk.io.worker import WorkerInfo, get_worker_info
 
 SequentialSampler = SequenceSampler  # PyTorch's name
+point(globals(), "opsdk.io")
 
 __all__ = [
     "BatchSampler",

@@ -24,7 +24,6 @@ def dropout(
     mode: str = "upscale_in_train",
     name: str | None = None,
     *,
-    inplace: bool = False,
     rng: Generator | None = None,
 ) -> Any:
     """Returns x with elements set to 0 with probability p; where nothing is trained, x itself.
@@ -41,7 +40,6 @@ def dropout(
         mode: `upscale_in_train` divides what is kept by 1 - p; `downscale_in_infer` leaves it, and multiplies by 1 - p
             where nothing is dropped.
         name: without meaning.
-        inplace: without meaning: x stays as it is.
         rng: generator of which the call takes the next draw; the global one unless given.
 
     Returns:

@@ -20,7 +20,7 @@ from opsdk.nn.functions import images as _images
 from opsdk.nn.functions import margin_loss as _margin_loss
 from opsdk.nn.functions import sampling as _sampling
 from opsdk.nn.functions.margin_loss import multilabel_margin_loss, multilabel_soft_margin_loss
-from opsdk.nn.functions.words import in_both_words
+from opsdk.nn.functions.words import IN_PLACE, in_both_words
 from opsdk.nn.loss import cross_entropy, mse_loss, nll_loss, square_error_cost
 from opsdk.ops.activation import ACTIVATIONS
 from opsdk.ops.functions import add, greater_than, log_softmax, matmul, multiply, one_hot, softmax, where
@@ -42,7 +42,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else add(product, bias)
 
 
-_activations = {name: each.function(__name__) for name, each in ACTIVATIONS.items()}
+_activations = {name: each.function(__name__, name not in IN_PLACE) for name, each in ACTIVATIONS.items()}
 
 
 def gelu(x: Any, approximate: str | bool = "none") -> Any:

@@ -114,20 +114,20 @@ from opsdk.ops.functions import log_softmax as log_softmax
 from opsdk.ops.functions import one_hot as one_hot
 from opsdk.ops.functions import softmax as softmax
 
-relu: Op
 tanh: Op
 sigmoid: Op
-silu: Op
-mish: Op
-relu6: Op
-hardswish: Op
 softsign: Op
 tanhshrink: Op
 log_sigmoid: Op
 logsigmoid: Op
 multilabel_margin_loss = multi_label_margin_loss
 multilabel_soft_margin_loss = multi_label_soft_margin_loss
-swish: Op
+
+def relu(x: Any, inplace: bool = False) -> Any:
+    """Returns max(x, 0). Gradient 0 at the kink. Differentiable."""
+
+def silu(x: Any, inplace: bool = False) -> Any:
+    """Returns x · σ(x), also called swish. Differentiable."""
 
 def gelu(x: Any, approximate: str | bool = 'none') -> Any:
     """Returns x · Φ(x), with the normal distribution Φ; "tanh", or True as in Paddle, the usual approximation."""
@@ -139,26 +139,37 @@ def softplus(x: Any, beta: float = 1.0, threshold: float | None = None) -> Any:
     Without one every digit is right. Differentiable.
     """
 
-def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
+def mish(x: Any, inplace: bool = False) -> Any:
+    """Returns x · tanh(log(1 + eˣ)). Differentiable."""
+
+def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""
 
-def elu(x: Any, alpha: float = 1.0) -> Any:
+def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Returns x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink. Differentiable."""
 
-def selu(x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Any:
+def relu6(x: Any, inplace: bool = False) -> Any:
+    """Returns x held inside [0, 6]. Gradient 0 at both kinks. Differentiable."""
+
+def hardswish(x: Any, inplace: bool = False) -> Any:
+    """Returns x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1.
+    Differentiable.
+    """
+
+def selu(x: Any, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, inplace: bool = False) -> Any:
     """Returns scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink
     (Klambauer et al.). Differentiable.
     """
 
-def celu(x: Any, alpha: float = 1.0) -> Any:
+def celu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Returns x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
     Differentiable.
     """
 
-def hardtanh(x: Any, min: float = -1.0, max: float = 1.0) -> Any:
+def hardtanh(x: Any, min: float = -1.0, max: float = 1.0, inplace: bool = False) -> Any:
     """Returns x held inside [min, max]. Gradient 0 at both kinks. Differentiable."""
 
-def hardsigmoid(x: Any, slope: float = 0.16666666666666666, offset: float = 0.5) -> Any:
+def hardsigmoid(x: Any, slope: float = 0.16666666666666666, offset: float = 0.5, inplace: bool = False) -> Any:
     """Returns slope · x + offset held inside [0, 1]. Gradient 0 at both kinks. Differentiable."""
 
 def hardshrink(x: Any, threshold: float = 0.5) -> Any:
@@ -183,3 +194,5 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Returns:
         Values of shape (..., out). Differentiable in all three.
     """
+
+swish = silu

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from opsdk.backends.call.constant import as_constant
 from opsdk.core.dtype import computed_in, is_differentiable, promote_types
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError
+from opsdk.core.origin import warn
 from opsdk.define.op import Op
 from opsdk.ops import functions as ops
 from opsdk.ops import loss as _loss
@@ -216,10 +216,9 @@ def _class_axis(shape: Any, label: Any) -> int:
         return -1
     fits_last, fits_second = list(label) == sizes[:-1], list(label) == [sizes[0], *sizes[2:]]
     if fits_last and fits_second:
-        warnings.warn(
+        warn(
             f"cross_entropy: labels {tuple(label)} fit scores {tuple(shape)} with the classes at the last axis, which "
-            "is taken, as in Paddle, and at the second, as in PyTorch; say which with axis=-1 or axis=1",
-            stacklevel=3,
+            "is taken, as in Paddle, and at the second, as in PyTorch; say which with axis=-1 or axis=1"
         )
     return 1 if fits_second and not fits_last else -1
 

@@ -10,6 +10,7 @@ from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tensor import Tensor
 from opsdk.core.errors import AttributeValueError, InputValueError, ShapeError
 from opsdk.core.modes import GradMode
+from opsdk.core.spellings import point
 from opsdk.nn.reparameterized import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from opsdk.ops import functions as ops
 
@@ -117,5 +118,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | 
         each.set_value(vec.detach()[start : start + count].reshape(each.shape))
         start += count
 
+
+point(globals(), "opsdk.nn.utils")
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]

@@ -46,16 +46,23 @@ class Activation:
         """The types of the attributes, for a signature; numbers that are held to a range are floats there."""
         return {name: "float" if "float" in kind else kind for name, (kind, _) in self.options.items()}
 
-    def function(self, module: str) -> Callable[..., Any]:
-        """Returns the function that a module has of it, which takes the attributes by position as well."""
+    def function(self, module: str, plain: bool = True) -> Callable[..., Any]:
+        """Returns the function that a module has of it, which takes the attributes by position as well.
+
+        Args:
+            module: where it is found.
+            plain: the op itself serves where there are no attributes.
+        """
         op, options = self.op, self.options
-        if not options:
+        if not options and plain:
             return op
-        one, other = [*options, ""][:2]
+        one, other = [*options, "", ""][:2]
         made: Callable[..., Any] = written(
             (lambda x, first, second: op(x, **{one: first, other: second}))
             if other
-            else (lambda x, value: op(x, **{one: value})),
+            else (lambda x, value: op(x, **{one: value}))
+            if one
+            else (lambda x: op(x)),
             op.__name__,
             {"x": "Any", **self.annotations, "return": "Any"},
             module=module,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from opsdk.core.errors import DTypeError, NotRecordedError, ShapeError
 from opsdk.core.nested import flat
-from opsdk.core.origin import trimmed
+from opsdk.core.origin import trimmed, warn
 from opsdk.core.spec import OpenSize
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import functions, joining, logical
@@ -102,8 +101,7 @@ def tell_leaving(value: NumpyProtocol) -> None:
     """Warns where a float is made of a value that needs a gradient: `float(x)`, `array[i] = x`, `math.exp(x)`."""
     obstacle = value._numpy_obstacle()
     if obstacle is not None:
-        text = f"float: {obstacle.reason}, which ends in the number; x.item() or x.detach() say that it may"
-        warnings.warn(text, stacklevel=3)
+        warn(f"float: {obstacle.reason}, which ends in the number; x.item() or x.detach() say that it may")
 
 
 def values_of(value: Any) -> Any:

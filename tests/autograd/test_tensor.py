@@ -86,6 +86,22 @@ def test_item_of_several_elements_is_refused():
         opsdk.to_tensor([1.0, 2.0]).item()
 
 
+def test_the_truth_of_several_elements_is_refused_where_pythons_max_asks_for_it_too():
+    x = opsdk.to_tensor([[1.0, 2.0]])
+    for ask in (bool, max, lambda each: max(each, 1), sorted):
+        value = opsdk.to_tensor([[[1.0, 2.0]], [[0.0, 3.0]]]) if ask in (max, sorted) else x
+        with pytest.raises(ShapeError, match=r"bool: expected a tensor of one .*x.any\(\).*write x.max\(\)"):
+            ask(value)
+
+
+@pytest.mark.parametrize("values", [([1, 2],), (2, 3), (1.5,), (opsdk.to_tensor([1.0]),)])
+def test_a_tensor_is_not_made_of_what_is_no_array_and_the_text_says_what_makes_one(values):
+    kind = type(values[0]).__name__
+    with pytest.raises(DTypeError, match=f"Tensor: expected an array, .*got {kind}; opsdk.tensor and opsdk.to_tensor"):
+        opsdk.Tensor(*values)
+    assert opsdk.Tensor(np.ones(2)).tolist() == [1.0, 1.0]
+
+
 def test_iteration_gives_the_rows():
     assert [row.tolist() for row in opsdk.to_tensor([[1.0], [2.0]])] == [[1.0], [2.0]]
 

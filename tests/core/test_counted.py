@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
+from opsdk.backends.memory.simulated import SimulatedArray
 from opsdk.core.counted import CountedGenerator
 from opsdk.core.errors import DTypeError, InputValueError
 from opsdk.core.philox import drawn
@@ -72,3 +73,23 @@ def test_what_numpy_refuses_is_refused():
         CountedGenerator(5).random(3, dtype=np.int64)
     with pytest.raises(InputValueError, match=r"normal: scale expected numbers ≥ 0, got -1\.0"):
         CountedGenerator(5).normal(0.0, -1.0)
+
+
+def test_words_are_numpys_own_wherever_they_are_computed():
+    rng, theirs = CountedGenerator(5), np.random.Generator(np.random.Philox(5))
+    like = SimulatedArray(np.zeros(1))
+    for shape in ((3, 5), (7,), (0,), (), (100, 9)):  # which begin and end inside of a block of eight
+        words = rng.words(shape, like)
+        wanted = theirs.integers(0, 2**32, shape, np.uint32)
+        assert isinstance(words, SimulatedArray)
+        assert (words.dtype, words.tolist()) == (np.uint32, np.asarray(wanted).tolist())
+        rng = pickle.loads(pickle.dumps(rng))
+
+
+def test_an_array_of_a_device_is_filled_there_with_the_same_numbers():
+    there = SimulatedArray(np.empty((2, 3)))
+    assert CountedGenerator(5).random(out=there) is there
+    assert there.tolist() == CountedGenerator(5).random((2, 3)).tolist()
+    narrow = SimulatedArray(np.empty(4, np.float32))
+    CountedGenerator(5).standard_normal(out=narrow, dtype=np.float32)
+    assert narrow.tolist() == CountedGenerator(5).standard_normal(4, np.float32).tolist()

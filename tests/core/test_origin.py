@@ -7,7 +7,7 @@ import pytest
 
 import opsdk
 from opsdk.core.errors import InPlaceError
-from opsdk.core.origin import PACKAGE_ROOT, Origin, caller, origin_of, shorten
+from opsdk.core.origin import PACKAGE_ROOT, Origin, caller, origin_of, shorten, warn
 
 
 def line_of(function):
@@ -63,6 +63,16 @@ def test_a_callable_without_python_code_counts_as_defined_where_it_is_used():
 
 def test_the_caller_is_the_nearest_frame_outside_of_the_package():
     assert caller().file == __file__
+
+
+def test_a_warning_names_the_line_of_the_user_below_any_number_of_frames_of_opsdk():
+    code = compile("def f(warn, n):\n    return f(warn, n - 1) if n else warn('look')\n", PACKAGE_ROOT + "a.py", "exec")
+    scope = {"__name__": "opsdk.a"}
+    exec(code, scope)
+    for depth in (0, 1, 5):
+        with pytest.warns(UserWarning, match="look") as told:
+            scope["f"](warn, depth)
+        assert told[0].filename == __file__
 
 
 def test_a_package_whose_name_only_begins_alike_lies_outside():

@@ -21,7 +21,7 @@ def test_f04_python_decides_by_the_values_of_tensors():
     y.backward()
     assert (steps, y.item(), x.grad.item()) == (3, 25.0, 8.0)
     assert bool(opsdk.to_tensor([1])) is True
-    with pytest.raises(ValueError, match="item: expected a tensor of one element"):
+    with pytest.raises(ValueError, match="bool: expected a tensor of one element"):
         bool(opsdk.to_tensor([1, 2]))
 
 

@@ -345,8 +345,10 @@ def test_classes_of_images_lie_at_the_second_axis_as_in_torch():
 
 def test_labels_that_fit_two_axes_are_taken_as_paddle_takes_them_with_a_warning():
     x, y = np.arange(8.0).reshape(2, 2, 2) ** 2, np.array([[0, 1], [1, 0]])
-    with pytest.warns(UserWarning, match=r"labels \(2, 2\) fit scores \(2, 2, 2\) with the classes at the last axis"):
+    text = r"labels \(2, 2\) fit scores \(2, 2, 2\) with the classes at the last axis"
+    with pytest.warns(UserWarning, match=text) as told:
         found = F.cross_entropy(x, y)
+    assert told[0].filename == __file__
     assert found == F.cross_entropy(x, y, axis=-1) != F.cross_entropy(x, y, axis=1)
     assert F.cross_entropy(x, target=y) == F.cross_entropy(x, y, axis=1)
 

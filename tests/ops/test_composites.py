@@ -241,3 +241,31 @@ def test_what_is_in_order_takes_the_words_of_others():
     assert opsdk.round(x * 0.137, 2).tolist() == np.round(x * 0.137, 2).tolist()
     assert opsdk.round(x * 37, decimals=-1).tolist() == [70, 40, 110]
     assert opsdk.sum(x, dtype="float64").dtype == np.float64
+
+
+NAMED = {
+    "topk": lambda x: x.topk(2),
+    "kthvalue": lambda x: x.kthvalue(2),
+    "mode": lambda x: x.mode(),
+    "cummax": lambda x: x.cummax(1),
+    "cummin": lambda x: x.cummin(1, dtype="int32"),
+    **{name: lambda x, name=name: getattr(x, name)(dim=1) for name in ("sort", "median", "nanmedian", "max", "min")},
+}
+
+
+@pytest.mark.parametrize("call", NAMED.values(), ids=NAMED)
+def test_values_and_their_positions_have_names_in_every_runtime(call):
+    x = opsdk.to_tensor([[3.0, 1.0, 2.0], [5.0, 5.0, 4.0]])
+    made = call(x)
+    assert (made.values is made[0], made.indices is made[1]) == (True, True)
+    assert made.values.tolist() == np.take_along_axis(x.numpy(), *_lines(made)).reshape(made.values.shape).tolist()
+
+
+def _lines(made):
+    index = made.indices.numpy().astype("int64")
+    return (index if index.ndim == 2 else index[:, None]), 1
+
+
+def test_the_least_and_the_greatest_have_names():
+    made = opsdk.to_tensor([3.0, 1.0]).aminmax()
+    assert (made.min.item(), made.max.item()) == (1.0, 3.0)

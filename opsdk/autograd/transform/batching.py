@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from opsdk.autograd.transform.forward_mode import is_elementwise
 from opsdk.autograd.transform.leveled import Leveled, Transform, body_of
 from opsdk.core.errors import AttributeValueError, GraphError
 from opsdk.core.nested import flat
+from opsdk.core.origin import warn
 from opsdk.core.random import Draw, next_seed
 from opsdk.core.random import drawn as random_drawn
 from opsdk.define.frontend import dispatch
@@ -83,13 +83,13 @@ class Batching(Transform):
             else:
                 raise Unruled
         except Unruled:
-            warnings.warn(f"vmap: {opdef.subject} has no rule for this batch and runs example by example", stacklevel=2)
+            warn(f"vmap: {opdef.subject} has no rule for this batch and runs example by example")
             return self._looped(one, inputs)
         return self._each(made, self._batched)
 
     def serve_function(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Returns what a PyLayer gives for each example, one by one."""
-        warnings.warn("vmap: a PyLayer has no rule for a batch and runs example by example", stacklevel=2)
+        warn("vmap: a PyLayer has no rule for a batch and runs example by example")
         return self._looped(lambda i, *given: function(*given), args)
 
     def _whole(self, inputs: Sequence[Any], values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:

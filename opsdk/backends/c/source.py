@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +163,14 @@ def _written_at(text: str, file: str) -> tuple[str, int] | None:
     except (OSError, ValueError):
         return None  # a notebook's cell, or no text
     at = python.find(text)
-    return None if at < 0 else (file, python.count("\n", 0, at) + 1)
+    if at >= 0:
+        return file, python.count("\n", 0, at) + 1
+    lines: dict[str, list[int]] = {}  # a text that was indented, or had words put in, stands there in most of its lines
+    for i, line in enumerate(python.splitlines()):
+        lines.setdefault(line.strip(), []).append(i)
+    told = [(i, line.strip()) for i, line in enumerate(text.splitlines()) if len(line.strip()) > 2]
+    first = Counter(there - i for i, line in told for there in lines.get(line, ())).most_common(1)
+    return (file, first[0][0] + 1) if first and 2 * first[0][1] > len(told) else None
 
 
 def missing_function(opdef: OpDef, kernel: Kernel, dtype: np.dtype[Any]) -> str:

@@ -45,6 +45,8 @@ class SimulatedArray(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         """Runs a NumPy function on the simulated device."""
+        if "device" in options:  # which NumPy adds to ones and full by like=, and CuPy's do not take
+            raise TypeError(f"{function.__name__} with like= does not reach CuPy: use {function.__name__}_like")
         return _run(function, args, options)
 
     def __getattr__(self, name: str) -> Any:

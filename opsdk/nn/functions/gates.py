@@ -135,7 +135,7 @@ def _in_place(name: str, function: Callable[..., Any]) -> Any:
         return x._become(function(x, *args, **kwargs), f"{name}_")
 
     called.__name__ = called.__qualname__ = f"{name}_"
-    called.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    called.__signature__ = inspect.signature(inspect.unwrap(function))  # type: ignore[attr-defined]
     called.__doc__ = f"Sets x to `{name}` of it, in place, and returns it. Differentiable as that is."
     return in_both_words(called)
 

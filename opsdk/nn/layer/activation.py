@@ -6,18 +6,33 @@ from typing import Any
 
 from opsdk.core.written import written
 from opsdk.nn import functional
-from opsdk.nn.functions.words import in_both_words
+from opsdk.nn.functions.words import in_both_words, put
 from opsdk.nn.layer.layer import Layer
 from opsdk.ops.activation import ACTIVATIONS, Activation
 from opsdk.ops.normalization import log_softmax, softmax
 
+_IN_PLACE = "inplace: puts what comes out in the place of what goes in, which has to be a tensor."
+
 
 # Any, in this file: tensors, variables or arrays, values of attributes, and functions of any signature.
-def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
+class _InPlace(Layer):
+    """A layer whose result may take the place of what it is given."""
+
+    inplace = False
+    _options: tuple[str, ...] = ()
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
+        told = [f"{option}={getattr(self, option)}" for option in self._options]
+        return ", ".join([*told, *(["inplace=True"] if self.inplace else [])])
+
+
+def _layer(activation: Activation, base: type[Layer] = _InPlace) -> type[Layer]:
     """Returns the layer of an activation, which is made with the attributes of the op."""
     name, opdef = activation.layer, activation.op.opdef
     doc = str(opdef.doc)
-    function = getattr(functional, activation.op.__name__)
+    options = activation.options
+    function = getattr(functional, activation.op.__name__) if options else activation.op
 
     def member(method: Any, kind: str, types: dict[str, str], doc: str, *defaults: Any) -> Any:
         place, source = f"{name}.{kind}", opdef.origin
@@ -25,39 +40,34 @@ def _layer(activation: Activation, base: type[Layer] = Layer) -> type[Layer]:
 
     taken, told = {"x": "Any", "return": "Any"}, f"Returns {doc[0].lower()}{doc[1:]} Differentiable."
     members: dict[str, Any] = {"__module__": __name__, "__doc__": doc}
-    options = activation.options
     one, other = [*options, "", ""][:2]
 
-    def started(self: Layer, name: str | None, **values: Any) -> None:
+    def started(self: Layer, name: str | None, inplace: bool, **values: Any) -> None:
         Layer.__init__(self, name)
+        if inplace:
+            self.inplace = True
         for option, value in values.items():
             setattr(self, option, value)
 
     start = (
-        (lambda self, first, second, inplace, name: started(self, name, **{one: first, other: second}))
+        (lambda self, first, second, inplace, name: started(self, name, inplace, **{one: first, other: second}))
         if other
-        else (lambda self, value, inplace, name: started(self, name, **{one: value}))
+        else (lambda self, value, inplace, name: started(self, name, inplace, **{one: value}))
         if one
-        else (lambda self, inplace, name: started(self, name))
+        else (lambda self, inplace, name: started(self, name, inplace))
     )
     annotations = {**activation.annotations, "inplace": "bool", "name": "str | None", "return": "None"}
     defaults = [*(default for _, default in options.values()), False, None]
     members["__init__"] = in_both_words(member(start, "__init__", annotations, "", *defaults))
-    if not options:
-        return type(name, (base,), {**members, "forward": member(lambda self, x: function(x), "forward", taken, told)})
 
-    def forward(self: Layer, x: Any) -> Any:
-        return function(x, *[getattr(self, option) for option in options])
+    def forward(self: Any, x: Any) -> Any:
+        made = function(x, *[getattr(self, option) for option in options]) if options else function(x)
+        return put(x, made, name) if self.inplace else made
 
-    def extra_repr(self: Layer) -> str:
-        return ", ".join(f"{option}={getattr(self, option)}" for option in options)
-
-    listed = "\n    ".join(f"{option}: {about}" for option, about in zip(options, activation.about, strict=True))
-    members |= {
-        "__doc__": f"{doc}\n\nArgs:\n    {listed}\n    inplace, name: without meaning.",
-        "forward": member(forward, "forward", taken, told),
-        "extra_repr": member(extra_repr, "extra_repr", {"return": "str"}, f"Returns {' and '.join(options)}."),
-    }
+    about = [f"{option}: {about}" for option, about in zip(options, activation.about, strict=True)]
+    listed = "\n    ".join([*about, _IN_PLACE, "name: start of the layer's unique name."])
+    members |= {"__doc__": f"{doc}\n\nArgs:\n    {listed}", "_options": tuple(options)}
+    members["forward"] = member(forward, "forward", taken, told)
     return type(name, (base,), members)
 
 

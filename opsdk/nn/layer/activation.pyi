@@ -8,37 +8,69 @@ from typing import Any
 from opsdk.nn.layer.layer import Layer
 
 class ReLU(Layer):
-    """max(x, 0). Gradient 0 at the kink."""
+    """max(x, 0). Gradient 0 at the kink.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns max(x, 0). Gradient 0 at the kink. Differentiable."""
 
 class Tanh(Layer):
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns hyperbolic tangent. Differentiable."""
 
 class Sigmoid(Layer):
-    """1 / (1 + exp(-x)), without overflow on either side."""
+    """1 / (1 + exp(-x)), without overflow on either side.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns 1 / (1 + exp(-x)), without overflow on either side. Differentiable."""
 
 class Silu(Layer):
-    """x · σ(x), also called swish."""
+    """x · σ(x), also called swish.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x · σ(x), also called swish. Differentiable."""
@@ -49,14 +81,15 @@ class GELU(Layer):
 
     Args:
         approximate: "none", or "tanh" for the usual approximation.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, approximate: str = 'none', inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns approximate."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x · Φ(x), with the normal distribution Φ; `approximate="tanh"` has 0.5 x (1 + tanh(√(2/π) (x
@@ -68,23 +101,32 @@ class Softplus(Layer):
 
     Args:
         beta: how sharp the bend is, > 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, beta: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns beta."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns log(1 + exp(beta x)) / beta, without overflow. Differentiable."""
 
 class Mish(Layer):
-    """x · tanh(log(1 + eˣ))."""
+    """x · tanh(log(1 + eˣ)).
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x · tanh(log(1 + eˣ)). Differentiable."""
@@ -94,14 +136,15 @@ class LeakyReLU(Layer):
 
     Args:
         negative_slope: the slope below 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns negative_slope."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else negative_slope · x. Gradient negative_slope at the kink. Differentiable."""
@@ -111,32 +154,49 @@ class ELU(Layer):
 
     Args:
         alpha: how far below 0 it goes.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns alpha."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else alpha · (eˣ - 1). Gradient alpha at the kink. Differentiable."""
 
 class ReLU6(Layer):
-    """x held inside [0, 6]. Gradient 0 at both kinks."""
+    """x held inside [0, 6]. Gradient 0 at both kinks.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x held inside [0, 6]. Gradient 0 at both kinks. Differentiable."""
 
 class Hardswish(Layer):
-    """x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1."""
+    """x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x · min(max(x + 3, 0), 6) / 6. At the kinks the gradient is that of the outer side, 0 and 1.
@@ -150,14 +210,15 @@ class SELU(Layer):
     Args:
         scale: a factor on everything, ≥ 1.
         alpha: how far below 0 it goes, before the factor, ≥ 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns scale and alpha."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns scale · x where x > 0, else scale · alpha · (eˣ - 1). Gradient scale · alpha at the kink
@@ -169,14 +230,15 @@ class CELU(Layer):
 
     Args:
         alpha: how far below 0 it goes, > 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns alpha."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x where x > 0, else alpha · (exp(x / alpha) - 1), which has no kink (Barron 2017).
@@ -189,14 +251,15 @@ class Hardtanh(Layer):
     Args:
         min: the least value.
         max: the greatest value.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, min: float = -1.0, max: float = 1.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns min and max."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x held inside [min, max]. Gradient 0 at both kinks. Differentiable."""
@@ -207,14 +270,15 @@ class Hardsigmoid(Layer):
     Args:
         slope: its slope.
         offset: its value at 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, slope: float = 0.16666666666666666, offset: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns slope and offset."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns slope · x + offset held inside [0, 1]. Gradient 0 at both kinks. Differentiable."""
@@ -224,14 +288,15 @@ class Hardshrink(Layer):
 
     Args:
         threshold: how large what counts as 0 may be, ≥ 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns threshold."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x where |x| > threshold, else 0. Differentiable."""
@@ -241,14 +306,15 @@ class Softshrink(Layer):
 
     Args:
         threshold: by how much x is drawn to 0, ≥ 0.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, threshold: float = 0.5, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns threshold."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x drawn to 0 by the threshold, 0 where |x| does not exceed it. Gradient 0 at the kinks.
@@ -256,19 +322,35 @@ class Softshrink(Layer):
         """
 
 class Softsign(Layer):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x / (1 + |x|). Differentiable."""
 
 class Tanhshrink(Layer):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x - tanh(x). Differentiable."""
@@ -279,23 +361,32 @@ class ThresholdedReLU(Layer):
     Args:
         threshold: above which x stays.
         value: what stands elsewhere.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, threshold: float = 1.0, value: float = 0.0, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns threshold and value."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns x where x > threshold, else the value. Differentiable."""
 
 class LogSigmoid(Layer):
-    """log(1 / (1 + exp(-x))), without overflow."""
+    """log(1 / (1 + exp(-x))), without overflow.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
         ...
+
+    def extra_repr(self) -> str:
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns log(1 / (1 + exp(-x))), without overflow. Differentiable."""
@@ -305,14 +396,15 @@ class Softmax(Layer):
 
     Args:
         axis: along which.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
-        """Returns axis."""
+        """Returns what it was made with."""
 
     def forward(self, x: Any) -> Any:
         """Returns exp(x) normalised to sum 1 along an axis; nothing overflows, a row of -inf gives nan.
@@ -324,20 +416,28 @@ class LogSoftmax(Softmax):
 
     Args:
         axis: along which.
-        inplace, name: without meaning.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
     """
 
     def __init__(self, axis: int = -1, inplace: bool = False, name: str | None = None) -> None:
         ...
 
-    def extra_repr(self) -> str:
-        """Returns axis."""
-
     def forward(self, x: Any) -> Any:
         """Returns log of softmax, without forming the softmax. Differentiable."""
 
 class SiLU(Silu):
-    """x · σ(x), also called swish."""
+    """x · σ(x), also called swish.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """
 
 class Swish(Silu):
-    """x · σ(x), also called swish."""
+    """x · σ(x), also called swish.
+
+    Args:
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
+        name: start of the layer's unique name.
+    """

@@ -199,6 +199,10 @@ class RNN(Layer):
 
     def __init__(self, cell: Any, is_reverse: bool = False, time_major: bool = False) -> None:
         super().__init__()
+        if not callable(cell):
+            raise AttributeValueError(
+                f"RNN: cell expected a layer of (inputs, states), got {cell!r}; PyTorch's RNN is SimpleRNN here"
+            )
         self.cell = cell
         self.is_reverse = is_reverse
         self.time_major = time_major

@@ -30,7 +30,7 @@ class Conv1D(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32', device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -61,7 +61,7 @@ class Conv1DTranspose(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32', *, device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -155,7 +155,7 @@ class Conv2D(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32', device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -185,7 +185,7 @@ class Conv2DTranspose(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32', *, device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -278,7 +278,7 @@ class Conv3D(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, padding_mode: str = 'zeros', weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, *, bias: bool = True, dtype: DTypeLike = 'float32', device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -309,7 +309,7 @@ class Conv3DTranspose(Layer):
         AttributeValueError: sizes below 1, channels that groups do not divide, another padding mode.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32') -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, dtype: DTypeLike = 'float32', *, device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:

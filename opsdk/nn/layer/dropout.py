@@ -7,6 +7,7 @@ from typing import Any
 
 from opsdk.core.errors import AttributeValueError, ShapeError
 from opsdk.nn import dropout as functions
+from opsdk.nn.functions.words import put
 from opsdk.nn.layer.layer import Layer
 
 
@@ -14,10 +15,15 @@ from opsdk.nn.layer.layer import Layer
 class _Dropping(Layer):
     """What all layers that drop are made with."""
 
+    inplace = False
+
     def __init__(self, p: float, name: str | None = None) -> None:
         super().__init__(name)
         functions.check_probability(p, type(self).__name__)
         self.p = p
+
+    def _put(self, x: Any, made: Any) -> Any:
+        return put(x, made, type(self).__name__) if self.inplace else made
 
     def extra_repr(self) -> str:
         """Returns the probability."""
@@ -32,7 +38,7 @@ class Dropout(_Dropping):
         axis: the axes along which elements are dropped one by one; along all others together. All unless given.
         mode: `upscale_in_train` divides what is kept by 1 - p; `downscale_in_infer` multiplies by 1 - p when evaluated.
         name: start of the layer's unique name.
-        inplace: without meaning: what goes in stays as it is.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
 
     Raises:
         AttributeValueError: p or the mode is none of these.
@@ -47,6 +53,8 @@ class Dropout(_Dropping):
         inplace: bool = False,
     ) -> None:
         super().__init__(p, name)
+        if isinstance(axis, bool):  # PyTorch's second argument
+            axis, inplace = None, axis or inplace
         if mode not in functions.MODES:
             raise AttributeValueError(f"Dropout: mode expected {' or '.join(functions.MODES)}, got {mode!r}")
         self.axis = axis
@@ -55,7 +63,7 @@ class Dropout(_Dropping):
 
     def forward(self, x: Any) -> Any:
         """Returns x with elements set to 0. Differentiable."""
-        return functions.dropout(x, self.p, self.axis, self.training, self.mode)
+        return self._put(x, functions.dropout(x, self.p, self.axis, self.training, self.mode))
 
     def extra_repr(self) -> str:
         """Returns the arguments, as Paddle prints them."""
@@ -128,7 +136,7 @@ class _Channels(_Dropping):
             wanted = " or ".join(map(str, self._axes))
             raise ShapeError(f"{type(self).__name__}: x expected {wanted} axes, got shape {tuple(x.shape)}")
         has_batch = ndim == self._axes[-1] or type(self) is Dropout2d
-        return functions.dropout(x, self.p, [0, 1] if has_batch else [0], self.training)
+        return self._put(x, functions.dropout(x, self.p, [0, 1] if has_batch else [0], self.training))
 
     def extra_repr(self) -> str:
         """Returns the arguments, as PyTorch prints them."""
@@ -161,17 +169,19 @@ class AlphaDropout(_Dropping):
     Args:
         p: the probability, in [0, 1].
         name: start of the layer's unique name.
+        inplace: puts what comes out in the place of what goes in, which has to be a tensor.
 
     Raises:
         AttributeValueError: p lies outside.
     """
 
-    def __init__(self, p: float = 0.5, name: str | None = None) -> None:
+    def __init__(self, p: float = 0.5, name: str | None = None, *, inplace: bool = False) -> None:
         super().__init__(p, name)
+        self.inplace = inplace
 
     def forward(self, x: Any) -> Any:
         """Returns x with elements replaced. Differentiable."""
-        return functions.alpha_dropout(x, self.p, self.training)
+        return self._put(x, functions.alpha_dropout(x, self.p, self.training))
 
 
 class DropBlock(_Dropping):

@@ -31,7 +31,7 @@ class GroupNorm(Layer):
         AttributeValueError: the groups do not divide the channels, which Paddle says at the first call.
     """
 
-    def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-05, *, affine: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, data_format: str = 'NCHW', name: str | None = None, eps: float | None = None) -> None:
+    def __init__(self, num_groups: int, num_channels: int, epsilon: float = 1e-05, *, affine: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, data_format: str = 'NCHW', name: str | None = None, eps: float | None = None, device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -59,7 +59,7 @@ class LayerNorm(Layer):
         bias: likewise.
     """
 
-    def __init__(self, normalized_shape: Any, epsilon: float = 1e-05, *, elementwise_affine: bool = True, bias: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, name: str | None = None, eps: float | None = None) -> None:
+    def __init__(self, normalized_shape: Any, epsilon: float = 1e-05, *, elementwise_affine: bool = True, bias: bool = True, dtype: DTypeLike = 'float32', weight_attr: Any = None, bias_attr: Any = None, name: str | None = None, eps: float | None = None, device: Any = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -106,7 +106,7 @@ class BatchNorm1D(Layer):
         _mean, _variance: the running statistics, parameters that are not trained, as in Paddle.
     """
 
-    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -147,7 +147,7 @@ class InstanceNorm1D(Layer):
         bias: likewise, zeros.
     """
 
-    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -187,7 +187,7 @@ class BatchNorm2D(Layer):
         _mean, _variance: the running statistics, parameters that are not trained, as in Paddle.
     """
 
-    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -227,7 +227,7 @@ class InstanceNorm2D(Layer):
         bias: likewise, zeros.
     """
 
-    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -268,7 +268,7 @@ class BatchNorm3D(Layer):
         _mean, _variance: the running statistics, parameters that are not trained, as in Paddle.
     """
 
-    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, use_global_stats: bool | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:
@@ -309,7 +309,7 @@ class InstanceNorm3D(Layer):
         bias: likewise, zeros.
     """
 
-    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None) -> None:
+    def __init__(self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None, data_format: str | None = None, name: str | None = None, *, device: Any = None, dtype: DTypeLike | None = None) -> None:
         ...
 
     def extra_repr(self) -> str:

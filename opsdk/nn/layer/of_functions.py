@@ -12,6 +12,7 @@ from opsdk.nn.layer.layer import Layer
 from opsdk.nn.loss import check_reduction, cross_entropy, mse_loss, nll_loss
 from opsdk.nn.windows import FORMATS
 
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _OWN = ("name", "target", "training")  # parameters of a function that no layer keeps
 
 
@@ -36,13 +37,16 @@ def _layer(
         shown: whether what differs from the defaults is printed.
         defaults: of parameters that the function has no default for, or another.
     """
-    own = inspect.signature(function).parameters
+    own = {name: each for name, each in inspect.signature(function).parameters.items() if name != "inplace"}
     values, options = [*own][:taken], [each for each in [*own][taken:] if each not in (*_OWN, *fixed)]
     trains, listed = "training" in own, order.split() or options
+    in_place = function.__name__ in words.IN_PLACE
     self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     made = [own[each].replace(default=defaults.get(each, own[each].default)) for each in listed]
     last = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="str | None")
     keyword = [each for each in made if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    if in_place:
+        keyword.append(inspect.Parameter("inplace", _KEYWORD, default=False, annotation="bool"))
     signature = inspect.Signature([each for each in made if each not in keyword] + [last, *keyword])
 
     def __init__(self: Layer, *args: Any, **kwargs: Any) -> None:
@@ -55,7 +59,7 @@ def _layer(
             setattr(self, option, value)
 
     def forward(self: Layer, *args: Any, **kwargs: Any) -> Any:
-        kept = {option: getattr(self, option) for option in options}
+        kept = {option: getattr(self, option) for option in (*options, *(("inplace",) if in_place else ()))}
         more = words.in_our_words(kwargs, own, name) if kwargs else {}
         return function(*args, **{**fixed, **kept, **({"training": self.training} if trains else {}), **more})
 

@@ -56,7 +56,7 @@ class Softmin(Layer):
 class Threshold(Layer):
     """`functional.threshold` as a layer, made with its options."""
 
-    def __init__(self, threshold: float, value: float, name: str | None = None) -> None:
+    def __init__(self, threshold: float, value: float, name: str | None = None, *, inplace: bool = False) -> None:
         ...
 
     def extra_repr(self: Layer) -> str:
@@ -68,7 +68,7 @@ class Threshold(Layer):
 class RReLU(Layer):
     """`functional.rrelu` as a layer, made with its options."""
 
-    def __init__(self, lower: float = 0.125, upper: float = 0.3333333333333333, name: str | None = None) -> None:
+    def __init__(self, lower: float = 0.125, upper: float = 0.3333333333333333, name: str | None = None, *, inplace: bool = False) -> None:
         ...
 
     def extra_repr(self: Layer) -> str:

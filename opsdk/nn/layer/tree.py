@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from opsdk.autograd.tensor import Tensor
+from opsdk.core.current import Current
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import AttributeValueError, LayerNameError
 from opsdk.core.names import unique_name
@@ -18,6 +19,8 @@ from opsdk.ops.nets.structured import global_initializer
 
 Self = TypeVar("Self", bound="LayerTree")
 Visit = Callable[[Any], Any]  # Any: a layer of whichever class
+# The dtype of layers that are made inside of a `with` block, whatever they say; None: what they say.
+DTYPE: Current[DTypeLike | None] = Current("dtype of layers", None)
 _STORES = {"_parameters": "a Parameter", "_sub_layers": "a Layer", "_buffers": "a Tensor"}
 
 
@@ -58,7 +61,8 @@ class LayerTree:
     def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         own = self.__dict__
         own["training"] = True
-        own["_dtype"] = as_dtype(dtype)
+        around = DTYPE.get()
+        own["_dtype"] = as_dtype(dtype if around is None else around, "Layer, dtype")
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(self).__name__).lower()
         own["_full_name"] = unique_name(name_scope or snake)
         own["_parameters"], own["_sub_layers"], own["_buffers"] = {}, {}, {}

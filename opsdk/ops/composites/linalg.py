@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsdk.core.spellings import spelled
+from opsdk.core.spellings import point, spelled
 from opsdk.ops import functions
 from opsdk.ops.functions import (
     corrcoef,
@@ -30,6 +30,8 @@ def vander(x: Any, N: int | None = None) -> Any:
     """Returns the powers of each element of a vector from 0 up, a row each, as in PyTorch, which alone has it here."""
     return functions.vander(x, N, increasing=True)
 
+
+point(globals(), "opsdk.linalg")
 
 __all__ = [
     "corrcoef",

@@ -11,6 +11,7 @@ from opsdk.core.errors import ShapeError
 from opsdk.core.spec import OpenSize
 from opsdk.define.infer import normalize_axes
 from opsdk.ops import shape as moving
+from opsdk.ops.composites.found import Found
 from opsdk.ops.elements.indexing import encode_index, getitem
 from opsdk.ops.lines import running, sorting
 from opsdk.ops.lines.along_axis import take_along_axis
@@ -35,7 +36,7 @@ def _ordered(op: Any, x: Any, axis: int, descending: bool) -> Any:
     return moving.reshape(op(moving.reshape(x, shape=[1]), axis=axis, descending=descending), shape=[])
 
 
-def topk(x: Any, k: int, axis: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
+def topk(x: Any, k: int, axis: int | None = None, largest: bool = True, sorted: bool = True) -> Found:
     """Returns the k greatest elements along an axis, or the least, and their positions; differentiable.
 
     They are in order, also where that is not asked for. The axis is the last unless given; of equal ones the first
@@ -53,7 +54,7 @@ def topk(x: Any, k: int, axis: int | None = None, largest: bool = True, sorted: 
     return at_places(x, getitem(order, index=encode_index((*[slice(None)] * at, slice(k)))[0]), at)
 
 
-def kthvalue(x: Any, k: int, axis: int | None = None, keepdim: bool = False) -> tuple[Any, Any]:
+def kthvalue(x: Any, k: int, axis: int | None = None, keepdim: bool = False) -> Found:
     """Returns the kth least element along an axis, the last unless given, counted from 1, and its position.
 
     Raises:
@@ -68,16 +69,16 @@ def kthvalue(x: Any, k: int, axis: int | None = None, keepdim: bool = False) -> 
     return at_places(x, getitem(order, index=encode_index((*[slice(None)] * at, slice(k - 1, k)))[0]), at, keepdim)
 
 
-def mode(x: Any, axis: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+def mode(x: Any, axis: int = -1, keepdim: bool = False) -> Found:
     """Returns the most frequent element along an axis, of several the least, and its last position."""
     x = moving.as_value(x)
     return at_places(x, running.mode_place(x, axis=axis), axis, keepdim)
 
 
-def at_places(x: Any, places: Any, axis: int, keepdim: bool = True) -> tuple[Any, Any]:
+def at_places(x: Any, places: Any, axis: int, keepdim: bool = True) -> Found:
     """Returns the elements at positions along an axis, and these."""
-    made = take_along_axis(x, places, axis=axis), places
-    return made if keepdim else tuple(moving.squeeze(each, axis=[axis]) for each in made)
+    made = Found(take_along_axis(x, places, axis=axis), places)
+    return made if keepdim else Found(*(moving.squeeze(each, axis=[axis]) for each in made))
 
 
 __all__ = ["argsort", "kthvalue", "mode", "sort", "topk"]

@@ -16,6 +16,7 @@ from opsdk.define.infer import normalize_axes
 from opsdk.ops import composed, elementary, elementwise, joining, logical, reduction
 from opsdk.ops import shape as moving
 from opsdk.ops.complex import conj
+from opsdk.ops.composites.found import Extremes, Found
 from opsdk.ops.composites.ordering import at_places
 from opsdk.ops.creation import fill_any_like
 from opsdk.ops.elements.indexing import encode_index, getitem
@@ -38,9 +39,9 @@ def amin(x: Any, axis: _Axis = None, keepdim: bool = False) -> Any:
     return reduction.reduce_min(x, axis=moving.as_axes(axis), keepdim=keepdim)
 
 
-def aminmax(x: Any, axis: _Axis = None, keepdim: bool = False) -> tuple[Any, Any]:
+def aminmax(x: Any, axis: _Axis = None, keepdim: bool = False) -> Extremes:
     """Returns the least and the greatest element over axes; ties share the gradient."""
-    return amin(x, axis, keepdim), amax(x, axis, keepdim)
+    return Extremes(amin(x, axis, keepdim), amax(x, axis, keepdim))
 
 
 def std_mean(
@@ -202,20 +203,20 @@ def _between(low: Any, high: Any, weight: Any) -> Any:
     return moving.cast(made, dtype=as_floating(low.dtype))
 
 
-def cummax(x: Any, axis: int | None = None, dtype: Any = "int64") -> tuple[Any, Any]:
+def cummax(x: Any, axis: int | None = None, dtype: Any = "int64") -> Found:
     """Returns the greatest of the elements up to each along an axis, of x flattened unless given, and its position."""
     return _cumulative(running.cummax_place, x, axis, dtype)
 
 
-def cummin(x: Any, axis: int | None = None, dtype: Any = "int64") -> tuple[Any, Any]:
+def cummin(x: Any, axis: int | None = None, dtype: Any = "int64") -> Found:
     """Returns the least of the elements up to each along an axis, of x flattened unless given, and its position."""
     return _cumulative(running.cummin_place, x, axis, dtype)
 
 
-def _cumulative(place: Any, x: Any, axis: int | None, dtype: Any) -> tuple[Any, Any]:
+def _cumulative(place: Any, x: Any, axis: int | None, dtype: Any) -> Found:
     x = moving.as_value(x) if axis is not None else moving.reshape(moving.as_value(x), shape=[-1])
     values, places = at_places(x, place(x, axis=axis or 0), axis or 0)
-    return values, places if np.dtype(dtype) == np.int64 else moving.cast(places, dtype=np.dtype(dtype))
+    return Found(values, places if np.dtype(dtype) == np.int64 else moving.cast(places, dtype=np.dtype(dtype)))
 
 
 def logcumsumexp(x: Any, axis: int | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +11,12 @@ from opsdk.define.infer import normalize_axes
 from opsdk.ops import composed, joining, reduction
 from opsdk.ops import shape as moving
 from opsdk.ops.composites import places, statistics
+from opsdk.ops.composites.found import Found
+from opsdk.ops.composites.ordering import at_places
 from opsdk.ops.lines import along_axis, by_position, sorting
 
 # Any, in this file: arrays, tensors or Program variables, and the same out.
 FORMS: dict[str, Callable[..., Any]] = {}
-
-
-class Found(NamedTuple):
-    """Elements, and their positions."""
-
-    values: Any
-    indices: Any
 
 
 def _form(name: str = "", by_place: bool = False) -> Callable[[Any], Any]:
@@ -33,27 +28,22 @@ def _form(name: str = "", by_place: bool = False) -> Callable[[Any], Any]:
     return define
 
 
-def _found(x: Any, index: Any, dim: int, keepdim: bool) -> Found:
-    made = Found(along_axis.take_along_axis(x, index, axis=dim), index)
-    return made if keepdim else Found(*(moving.squeeze(each, axis=[dim]) for each in made))
-
-
 @_form("max")
 def _max(x: Any, dim: int, keepdim: bool = False) -> Found:
     x = moving.as_value(x)
-    return _found(x, reduction.argmax(x, axis=dim, keepdim=True), dim, keepdim)
+    return at_places(x, reduction.argmax(x, axis=dim, keepdim=True), dim, keepdim)
 
 
 @_form("min")
 def _min(x: Any, dim: int, keepdim: bool = False) -> Found:
     x = moving.as_value(x)
-    return _found(x, reduction.argmin(x, axis=dim, keepdim=True), dim, keepdim)
+    return at_places(x, reduction.argmin(x, axis=dim, keepdim=True), dim, keepdim)
 
 
 @_form("sort")
 def _sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Found:
     x = moving.as_value(x)
-    return _found(x, sorting.argsort(x, axis=dim, descending=descending), dim, keepdim=True)
+    return at_places(x, sorting.argsort(x, axis=dim, descending=descending), dim)
 
 
 @_form("median")

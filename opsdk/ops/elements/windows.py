@@ -172,7 +172,7 @@ def _window(memory: np.ndarray, first: int, size: Steps, stride: Steps) -> np.nd
             f"as_strided: size {tuple(size)} with stride {tuple(stride)} expected to lie within {memory.size} "
             f"elements, got places {first + low} to {first + high}"
         )
-    places = np.full(size, first, like=memory)
+    places = np.full_like(memory, first, np.int64, "C", shape=size)
     for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
         along = [-1 if i == axis else 1 for i in range(len(size))]
         places = places + (np.arange(count, like=memory) * step).reshape(along)

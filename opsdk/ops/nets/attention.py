@@ -61,8 +61,8 @@ def _scores(q: np.ndarray, k: np.ndarray, masks: Any, causal: bool, part: tuple[
     made = np.matmul(q[b, heads, rows], k[b, heads, columns].swapaxes(-1, -2))
     made *= made.dtype.type(scale)
     if causal and columns.stop > rows.start + 1:
-        above = np.arange(columns.start, columns.stop) > np.arange(rows.start, rows.stop)[:, None]
-        np.putmask(made, np.broadcast_to(above, made.shape), -np.inf)
+        keys, queries = (np.arange(each.start, each.stop, like=made) for each in (columns, rows))
+        np.copyto(made, -np.inf, where=keys > queries[:, None])
     mask, bias = masks
     if bias is not None:
         made += _masked(bias, part)
@@ -129,11 +129,11 @@ def scaled_dot_product_attention(
     (batch, heads, queries, size), keys = q.shape, k.shape[2]
     masks, scale = (_four_axes(mask), _four_axes(bias)), _scale_of(scale, size)
     out = np.zeros((batch, queries, heads, v.shape[-1]), q.dtype, like=q)
-    lse = np.full((batch, heads, queries), -np.inf, q.dtype, like=q)
+    lse = np.full_like(q, -np.inf, order="C", shape=(batch, heads, queries))
     made = out.swapaxes(1, 2)
     for b, at in _heads(batch, heads, queries, keys):
         for rows, tiles in _tiles(queries, keys, causal):
-            top, added, sums = np.array(-np.inf, q.dtype), np.array(0, q.dtype), np.array(0, q.dtype)
+            top, added, sums = (np.array(first, q.dtype, like=q) for first in (-np.inf, 0, 0))
             for columns in tiles:
                 e = _scores(q, k, masks, causal, (b, at, rows, columns), scale)
                 higher = np.maximum(top, e.max(axis=-1, keepdims=True))
@@ -143,7 +143,7 @@ def scaled_dot_product_attention(
                 before = np.exp(top - held)
                 sums = sums * before + total(e, (-1,), keepdims=True)
                 if p:
-                    e = np.where(kept(rng, e.shape, p), e, 0)
+                    e = np.where(kept(rng, e.shape, p, e), e, 0)
                 added = added * before + np.matmul(e, v[b, at, columns])
                 top = higher
             if tiles:
@@ -226,7 +226,7 @@ def scaled_dot_product_attention_grad(
             entered, query = dout[b, at, rows], q[b, at, rows]
             rest = total(entered * out[b, at, rows], (-1,), keepdims=True)
             level = _finite(lse[b, at, rows, None])
-            gathered = np.array(0, q.dtype)
+            gathered = np.array(0, q.dtype, like=q)
             for columns in tiles:
                 key, value = k[b, at, columns], v[b, at, columns]
                 share = _scores(q, k, masks, causal, (b, at, rows, columns), scale)
@@ -235,7 +235,7 @@ def scaled_dot_product_attention_grad(
                 ds = np.matmul(entered, value.swapaxes(-1, -2))
                 used = share
                 if p:
-                    mark = kept(rng, share.shape, p)
+                    mark = kept(rng, share.shape, p, share)
                     back = kind(1 / (1 - p)) if p < 1 else kind(0)
                     ds, used = np.where(mark, ds * back, 0), np.where(mark, share * back, 0)
                 dv[b, at, columns] += np.matmul(used.swapaxes(-1, -2), entered)
@@ -268,7 +268,7 @@ def attention_dropout(q: np.ndarray, k: np.ndarray, *, causal: bool, p: float, r
         for rows, tiles in _tiles(queries, keys, causal):
             for columns in tiles:
                 part = out[b, at, rows, columns]
-                part[...] = kept(rng, part.shape, p) / (1 - p) if p < 1 else 0
+                part[...] = kept(rng, part.shape, p, part) / (1 - p) if p < 1 else 0
     return out
 
 

@@ -57,7 +57,7 @@ def conv_transpose(
         DTypeError: x and weight are of two dtypes.
     """
     spec = _conv_transpose(TensorSpec.of(x), TensorSpec.of(weight), stride, padding, dilation, groups, channels_last)
-    out = np.zeros(sizes(spec), x.dtype)
+    out = np.zeros(sizes(spec), x.dtype, like=x)
     steps = Steps(stride, dilation, padding[::2])
     correlate_back(channels_first(x, channels_last), weight, groups, steps, channels_first(out, channels_last))
     return out

@@ -58,7 +58,7 @@ def conv(
         DTypeError: x and weight are of two dtypes.
     """
     spec = _conv(TensorSpec.of(x), TensorSpec.of(weight), stride, padding, dilation, groups, channels_last)
-    out = np.zeros(sizes(spec), x.dtype)
+    out = np.zeros(sizes(spec), x.dtype, like=x)
     steps = Steps(stride, dilation, padding[::2])
     correlate(channels_first(x, channels_last), weight, groups, steps, channels_first(out, channels_last))
     return out
@@ -128,7 +128,8 @@ def conv_input(
 ) -> np.ndarray:
     """The gradient of `conv` with respect to x, which is of the shape of `like`; bilinear in the other two."""
     specs = TensorSpec.of(like), TensorSpec.of(weight), TensorSpec.of(dout)
-    dx = np.zeros(sizes(_conv_input(*specs, stride, padding, dilation, groups, channels_last)), like.dtype)
+    spec = _conv_input(*specs, stride, padding, dilation, groups, channels_last)
+    dx = np.zeros(sizes(spec), like.dtype, like=like)
     steps = Steps(stride, dilation, padding[::2])
     correlate_back(channels_first(dout, channels_last), weight, groups, steps, channels_first(dx, channels_last))
     return dx

@@ -95,7 +95,7 @@ def correlate_weight(x: np.ndarray, dout: np.ndarray, kernel: Sizes, groups: int
     Returns:
         Of shape (O, C / groups, *kernel).
     """
-    made = np.zeros((dout.shape[1], x.shape[1] // groups, *kernel), computed_in(x.dtype))
+    made = np.zeros((dout.shape[1], x.shape[1] // groups, *kernel), computed_in(x.dtype), like=x)
     taps = _by_tap(made, groups)
     for tile, columns in _tiles(x, kernel, groups, steps, dout.shape[2:]):
         arrived = dout[tile].astype(made.dtype, copy=False).swapaxes(0, 1).reshape(groups, len(made) // groups, -1)
@@ -130,7 +130,7 @@ def _tiles(x: np.ndarray, kernel: Sizes, groups: int, steps: Steps, sizes: Sizes
         tile = slice(start, min(start + at_once, len(x)))
         images = x[tile].swapaxes(0, 1)
         if spread.shape[2:3] != images.shape[1:2]:
-            spread = np.zeros((channels, kernel[-1], images.shape[1], *reach[:-1], sizes[-1]), wide)
+            spread = np.zeros((channels, kernel[-1], images.shape[1], *reach[:-1], sizes[-1]), wide, like=x)
         _fill(spread, images, steps)
 
         def columns(at: Sizes, spread: np.ndarray = spread) -> np.ndarray:

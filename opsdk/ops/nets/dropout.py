@@ -22,12 +22,16 @@ from opsdk.define.sample import Sample
 _WORDS = 2**32
 
 
-def kept(rng: np.random.Generator, shape: Sequence[int], p: float) -> np.ndarray:
-    """Returns a mask that is False with probability p, to a part in 2³²."""
+# Any: NumPy's generator; on a device, where its words are computed, the one of a draw.
+def kept(rng: Any, shape: Sequence[int], p: float, like: np.ndarray) -> np.ndarray:
+    """Returns a mask that is False with probability p, to a part in 2³², where an array is."""
     least = round(p * _WORDS)
     if least in (0, _WORDS):
-        return np.full(tuple(shape), not least)
-    return rng.integers(0, _WORDS, tuple(shape), np.uint32) >= np.uint32(least)
+        return np.full_like(like, not least, np.bool_, "C", shape=tuple(shape))
+    on_host = isinstance(like, np.ndarray)
+    words = rng.integers(0, _WORDS, tuple(shape), np.uint32) if on_host else rng.words(tuple(shape), like)
+    made: np.ndarray = words >= np.uint32(least)
+    return made
 
 
 def _scaled(x: np.ndarray, factor: float) -> np.ndarray:
@@ -60,7 +64,7 @@ def dropout(
     if not training:
         return x.copy() if upscales else _scaled(x, 1 - p)
     at = normalize_axes(list(axis) or list(range(x.ndim)), x.ndim, "op 'opsdk::dropout'")
-    mask = kept(rng, [n if i in at else 1 for i, n in enumerate(x.shape)], p)
+    mask = kept(rng, [n if i in at else 1 for i, n in enumerate(x.shape)], p, x)
     return np.where(mask, _scaled(x, 1 / (1 - p)) if upscales and p < 1 else x, x.dtype.type(0))
 
 
@@ -116,7 +120,7 @@ def alpha_dropout(x: np.ndarray, *, p: float, training: bool, rng: np.random.Gen
     if not training:
         return x.copy()
     factor, shift = _alpha_factors(p)
-    chosen = np.where(kept(rng, x.shape, p), x, x.dtype.type(_LOWEST if p < 1 else 0))
+    chosen = np.where(kept(rng, x.shape, p, x), x, x.dtype.type(_LOWEST if p < 1 else 0))
     return _scaled(chosen, factor) + x.dtype.type(shift)
 
 
@@ -164,8 +168,9 @@ def drop_block(x: np.ndarray, *, p: float, block_size: int, training: bool, rng:
     if not x.size:
         return x.copy()
     room = height - side + 1, width - side + 1
-    begins = ~kept(rng, (*x.shape[:-2], *room), min(p / side**2 * (height * width) / (room[0] * room[1]), 1.0))
-    mask = np.ones(x.shape, np.bool_)
+    share = min(p / side**2 * (height * width) / (room[0] * room[1]), 1.0)
+    begins = ~kept(rng, (*x.shape[:-2], *room), share, x)
+    mask = np.ones_like(x, np.bool_, "C")
     for down in range(side):
         for right in range(side):
             mask[..., down : down + room[0], right : right + room[1]] &= ~begins

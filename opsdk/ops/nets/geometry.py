@@ -27,7 +27,7 @@ def channels_first(x: np.ndarray, channels_last: bool) -> np.ndarray:
 
 def as_given(x: np.ndarray, channels_last: bool) -> np.ndarray:
     """Returns what has the channels behind the batch with them where those of the input lie."""
-    return np.ascontiguousarray(np.moveaxis(x, 1, -1)) if channels_last else x
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1), like=x) if channels_last else x
 
 
 def each_axis(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> Iterator[tuple[Any, ...]]:

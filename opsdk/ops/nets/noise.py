@@ -29,7 +29,7 @@ def random_slopes(x: np.ndarray, *, lower: float, upper: float, training: bool, 
     """
     if not training:
         return np.full_like(x, (lower + upper) / 2)
-    return (lower + (upper - lower) * rng.random(x.shape)).astype(x.dtype)
+    return (lower + (upper - lower) * _uniform(x, rng)).astype(x.dtype)
 
 
 @op(
@@ -44,7 +44,12 @@ def gumbel_noise(x: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         x: floats, of which the shape and the dtype matter.
         rng: generator of which the call takes the next draw.
     """
-    return (-np.log(-np.log1p(-rng.random(x.shape)))).astype(x.dtype)
+    return (-np.log(-np.log1p(-_uniform(x, rng)))).astype(x.dtype)
+
+
+def _uniform(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Returns numbers in [0, 1) of the shape of x, drawn where x is."""
+    return rng.random(out=np.empty(x.shape, like=x))
 
 
 @random_slopes.samples

@@ -74,9 +74,10 @@ def max_pool(
     images = channels_first(x, channels_last)
     size = images.shape[2:]
     windows = _windows(size, kernel, stride, padding, dilation, ceil_mode, output_size)
-    places = np.arange(math.prod(size)).reshape(size)
+    places = np.arange(math.prod(size), like=x).reshape(size)
     shape = (*images.shape[:2], *(len(each.spans) for each in windows))
-    out, indices = np.full(shape, -np.inf, x.dtype), np.full(shape, -1)
+    out = np.full_like(x, -np.inf, order="C", shape=shape)
+    indices = np.full_like(x, -1, np.int64, "C", shape=shape)
     if output_size:
         for at in np.ndindex(*shape[2:]):
             span = tuple([slice(*each.spans[i]) for i, each in zip(at, windows, strict=True)])
@@ -114,8 +115,8 @@ def max_pool_grad(x_spec: Any, indices: np.ndarray, dout: np.ndarray, channels_l
     at, arrived = channels_first(indices, channels_last), channels_first(dout, channels_last)
     batch, *rest = x_spec.shape
     shape = (batch, rest[-1], *rest[:-1]) if channels_last else (batch, *rest)
-    planes = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *[1] * (len(shape) - 2)) * math.prod(shape[2:])
-    dx = sum_at(arrived.reshape(-1), (at + planes).reshape(-1), math.prod(shape))
+    planes = np.arange(math.prod(shape[:2]), like=at).reshape(*shape[:2], *[1] * (len(shape) - 2))
+    dx = sum_at(arrived.reshape(-1), (at + planes * math.prod(shape[2:])).reshape(-1), math.prod(shape))
     return as_given(dx.reshape(shape), channels_last)
 
 
@@ -163,7 +164,7 @@ def avg_pool(
     made = images.astype(computed_in(x.dtype), copy=False)
     for axis, each in enumerate(windows, 2):
         made = _sums(made, axis, each)
-    made = made / _shares(windows, exclusive, divisor, made.dtype)
+    made = made / _shares(windows, exclusive, divisor, made)
     return as_given(made.astype(x.dtype, copy=False), channels_last)
 
 
@@ -200,7 +201,7 @@ def avg_pool_grad(
     size = x_spec.shape[1:-1] if channels_last else x_spec.shape[2:]
     windows = _windows(size, kernel, stride, padding, (1,) * len(kernel), ceil_mode, output_size)
     dx = channels_first(dout, channels_last).astype(computed_in(dout.dtype), copy=False)
-    dx = dx / _shares(windows, exclusive, divisor, dx.dtype)
+    dx = dx / _shares(windows, exclusive, divisor, dx)
     for axis, each in enumerate(windows, 2):
         dx = _spread(dx, axis, each, size[axis - 2])
     return as_given(dx.astype(dout.dtype, copy=False), channels_last)
@@ -278,14 +279,14 @@ def _pooled(
     return (given[0], *made, given[-1]) if channels_last else (*given[:2], *made)
 
 
-def _shares(windows: Sequence[Windows], exclusive: bool, divisor: float | None, dtype: Any) -> np.ndarray:
-    """Returns what the sum of each window is divided by (Any: a dtype)."""
+def _shares(windows: Sequence[Windows], exclusive: bool, divisor: float | None, sums: np.ndarray) -> np.ndarray:
+    """Returns what the sum of each window is divided by."""
     if divisor is not None:
-        return np.array(divisor, dtype)
-    made = np.ones((), dtype)
+        return np.array(divisor, sums.dtype, like=sums)
+    made = np.array(1, sums.dtype, like=sums)
     for each in windows:
         counts = [stop - start for start, stop in each.spans] if exclusive else each.places
-        made = made[..., None] * np.array(counts, dtype)
+        made = made[..., None] * np.array(counts, sums.dtype, like=sums)
     return made
 
 
@@ -293,7 +294,7 @@ def _shares(windows: Sequence[Windows], exclusive: bool, divisor: float | None, 
 def _sums(x: np.ndarray, axis: int, windows: Windows) -> np.ndarray:
     """Returns the sums of windows along an axis: an element of each at a time, where these are few, or each alone."""
     spans, taps = windows.spans, windows.taps
-    made = np.zeros((*x.shape[:axis], len(spans), *x.shape[axis + 1 :]), x.dtype)
+    made = np.zeros((*x.shape[:axis], len(spans), *x.shape[axis + 1 :]), x.dtype, like=x)
     if 0 < len(taps) <= min(CHAIN, len(spans)):
         for to, taken in taps:
             made[along(axis, to)] += x[along(axis, taken)]
@@ -306,7 +307,7 @@ def _sums(x: np.ndarray, axis: int, windows: Windows) -> np.ndarray:
 @np.errstate(over="ignore", invalid="ignore")
 def _spread(dout: np.ndarray, axis: int, windows: Windows, size: int) -> np.ndarray:
     """Returns along an axis the sum of what all windows send that an element lies in."""
-    made = np.zeros((*dout.shape[:axis], size, *dout.shape[axis + 1 :]), dout.dtype)
+    made = np.zeros((*dout.shape[:axis], size, *dout.shape[axis + 1 :]), dout.dtype, like=dout)
     if 0 < len(windows.taps) <= len(windows.spans):
         for to, taken in windows.taps:
             made[along(axis, taken)] += dout[along(axis, to)]

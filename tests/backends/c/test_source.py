@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from opsdk.backends.c.source import (
     shapes_stay,
 )
 from opsdk.core.errors import CompileError
+from opsdk.core.origin import Origin
 from opsdk.define.kernel.kernel import Kernel, KernelKey
 from opsdk.define.op import REGISTRY
 from tests.backends.c_rows import op
@@ -41,14 +43,21 @@ def test_a_text_is_known_by_the_line_of_the_python_file_where_it_stands(tmp_path
     file.write_text('from tests.backends.c_rows import leaky\nmade = leaky\nSOURCE = """\nint first;\n"""\n')
     made = op("f(Tensor x) -> Tensor y", "{")
     opdef, kernel = row(made)
-    from dataclasses import replace
-
-    from opsdk.core.origin import Origin
-
     there = replace(kernel, source="\nint first;\n", origin=Origin(str(file), 1))
     assert read(opdef, there) == CSource("\nint first;\n", str(file), 3, str(tmp_path))
     elsewhere = replace(there, source="int other;")
     assert (read(opdef, elsewhere).file, read(opdef, elsewhere).line) == ("<C source of t::f>", 1)
+
+
+def test_a_text_that_was_made_of_another_is_known_by_where_most_of_its_lines_stand(tmp_path):
+    lines = ["#include <math.h>", "int halve(double *x) {", "    x[0] = x[0] * HALF;", "    return 0;", "}"]
+    file = tmp_path / "ops.py"
+    file.write_text("import opsdk\n\nSOURCE = dedent(made(\n" + "\n".join(f"    {line}" for line in lines) + "\n))\n")
+    opdef, kernel = row(op("f(Tensor x) -> Tensor y", "{"))
+    there = replace(kernel, source="\n".join(lines).replace("HALF", "0.5"), origin=Origin(str(file), 1))
+    assert (read(opdef, there).file, read(opdef, there).line) == (str(file), 4)
+    other = replace(there, source="int g(void) {\n    return 7;\n}\n")
+    assert read(opdef, other).file == "<C source of t::f>"
 
 
 def test_a_file_is_read_when_the_row_is_launched(tmp_path):

@@ -79,3 +79,10 @@ def test_it_has_what_an_array_has(x):
     assert repr(x[0]) == "<simulated CUDA array([ 1., -2.])>"
     with pytest.raises(AttributeError):
         _ = x.no_such_attribute
+
+
+def test_what_numpy_makes_with_a_word_that_cupy_lacks_is_refused(x):
+    for name, make in (("ones", np.ones), ("full", lambda shape, like: np.full(shape, 2.0, like=like))):
+        with pytest.raises(TypeError, match=f"^{name} with like= does not reach CuPy: use {name}_like$"):
+            make(2, like=x)
+    assert np.zeros(2, like=x).tolist() == np.full_like(x, 0.0, shape=2).tolist() == [0, 0]

@@ -42,7 +42,7 @@ HERE = __name__
         (Holder.method, f"{HERE}:Holder.method"),
         (Holder.made, f"{HERE}:Holder.made"),
         (math.sin, "math:sin"),
-        (opsdk.nn.functional.relu6, "opsdk::relu6"),
+        (opsdk.nn.functional.softsign, "opsdk::softsign"),
         (opsdk.softmax, "opsdk.ops.functions:softmax"),
     ],
 )

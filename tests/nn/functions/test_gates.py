@@ -137,5 +137,5 @@ def test_what_is_wrong_is_said_by_name(call, text):
 
 
 def test_what_has_no_meaning_is_taken():
-    assert F.threshold(X, 0.2, 1.0, inplace=True, name="t").tolist() == np.where(X > 0.2, X, 1).tolist()
+    assert F.threshold(X, 0.2, 1.0, inplace=False, name="t").tolist() == np.where(X > 0.2, X, 1).tolist()
     assert issubclass(errors.BindingError, TypeError)

@@ -16,7 +16,7 @@ CASES = {
     "Maxout": (lambda: nn.Maxout(2), [X], lambda x: F.maxout(x, 2)),
     "Softmin": (lambda: nn.Softmin(dim=1), [X], lambda x: F.softmin(x, 1)),
     "Softmax2d": (nn.Softmax2d, [X], lambda x: F.softmax(x, 1)),
-    "Threshold": (lambda: nn.Threshold(0.1, 2.0, inplace=True), [X], lambda x: F.threshold(x, 0.1, 2.0)),
+    "Threshold": (lambda: nn.Threshold(0.1, 2.0, inplace=False), [X], lambda x: F.threshold(x, 0.1, 2.0)),
     "RReLU": (lambda: nn.RReLU(0.1, 0.2).eval(), [X], lambda x: F.rrelu(x, 0.1, 0.2, False)),
     "PixelShuffle": (lambda: nn.PixelShuffle(2), [X], lambda x: F.pixel_shuffle(x, 2)),
     "PixelUnshuffle": (lambda: nn.PixelUnshuffle(2), [X], lambda x: F.pixel_unshuffle(x, 2)),
@@ -139,7 +139,7 @@ def test_what_differs_from_the_defaults_is_printed():
 
 def test_spellings_of_activations_are_the_same():
     x = opsdk.to_tensor(X)
-    for layer, function in ((nn.SiLU(inplace=True), F.silu), (nn.Swish(), F.silu), (nn.ReLU(inplace=True), F.relu)):
+    for layer, function in ((nn.SiLU(), F.silu), (nn.Swish(), F.silu), (nn.ReLU(inplace=False), F.relu)):
         assert layer(x).tolist() == function(x).tolist()
     assert nn.Softmax(dim=1)(x).tolist() == F.softmax(x, 1).tolist()
     assert nn.Hardtanh(min_val=-0.1, max_val=0.2)(x).tolist() == F.hardtanh(x, -0.1, 0.2).tolist()

@@ -54,7 +54,7 @@ def test_gradients_of_small_tiles_add_up_to_those_of_one(p, monkeypatch):
     for side, scores in ((128, 2**18), (2, 8)):
         monkeypatch.setattr(attention, "_SIDE", side)
         monkeypatch.setattr(attention, "_SCORES", scores)
-        monkeypatch.setattr(attention, "kept", lambda rng, shape, p: np.ones(shape, np.bool_))
+        monkeypatch.setattr(attention, "kept", lambda rng, shape, p, like: np.ones(shape, np.bool_))
         q, k, v, bias = (opsdk.to_tensor(x, stop_gradient=False) for x in arrays)
         y = attend(q, k, v, None, bias, causal=True, p=p)
         (y * y).sum().backward()

@@ -7,10 +7,10 @@ from opsdk.ops.nets.dropout import drop_block, dropout, kept
 
 
 def test_a_mask_is_false_with_the_probability_asked_for():
-    rng = np.random.default_rng(0)
-    assert not kept(rng, [3], 1.0).any()
-    assert kept(rng, [3], 0.0).all()
-    assert (~kept(rng, [100_000], 0.2)).mean() == pytest.approx(0.2, abs=0.005)
+    rng, x = np.random.default_rng(0), np.ones(1)
+    assert not kept(rng, [3], 1.0, x).any()
+    assert kept(rng, [3], 0.0, x).all()
+    assert (~kept(rng, [100_000], 0.2, x)).mean() == pytest.approx(0.2, abs=0.005)
 
 
 def test_nothing_is_kept_for_the_backward():
