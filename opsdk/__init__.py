@@ -104,7 +104,7 @@ from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import amp, callbacks, cuda, io, metric, nn, optim, optimizer, static, vision
+    from opsdk import amp, callbacks, cuda, inference, io, jit, metric, nn, optim, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -215,6 +215,8 @@ __all__ = [
     "autograd",
     "linalg",
     "static",
+    "jit",
+    "inference",
     "nn",
     "optim",
     "optimizer",
@@ -243,7 +245,9 @@ _FUNCTIONS = {
     "save": "saving.checkpoint",
     "summary": "model.summary",
 }
-_MODULES = {"static", "nn", "optim", "optimizer", "metric", "io", "callbacks", "amp", "vision", "cuda"}
+_MODULES = {
+    *("amp", "callbacks", "cuda", "inference", "io", "jit", "metric", "nn", "optim", "optimizer", "static", "vision"),
+}
 _DTYPES = {  # PyTorch's words, of which three are Python's as well
     "bfloat16": "bfloat16",
     "bool": "bool",

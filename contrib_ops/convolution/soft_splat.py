@@ -110,7 +110,7 @@ def lands(array, index):
 
 
 def at(array, index, outside=0.0):
-    return np.take_along_axis(one_more(array, outside), index, axis=-1)
+    return one_more(array, outside)[lands(array, index)]
 
 
 def one_more(array, value=0.0):

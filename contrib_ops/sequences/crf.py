@@ -15,9 +15,7 @@ def crf_infer(emissions, transitions):
     return opsdk.TensorSpec(emissions.shape[:1], emissions.dtype)
 
 
-def up_to_steps(lengths, emissions):
-    """Returns integers as lengths of sequences of emissions."""
-    return lengths % (emissions.shape[1] + 1)
+TO_STEPS = opsdk.domain.lengths(of="emissions", axis=1, least=0)
 
 
 @opsdk.op(
@@ -27,7 +25,7 @@ def up_to_steps(lengths, emissions):
         crf_infer(emissions, transitions),
         opsdk.TensorSpec(emissions.shape, "float64"),
     ),
-    domain={"tags": opsdk.domain.positions(of="emissions", axis=2), "lengths": up_to_steps},
+    domain={"tags": opsdk.domain.positions(of="emissions", axis=2), "lengths": TO_STEPS},
 )
 def crf_log_likelihood(emissions, tags, transitions, start, end, lengths):
     """log p(tags) = s(tags) - log Σ_π exp(s(π)), over all sequences of tags π that are as long.
@@ -91,7 +89,7 @@ def crf_log_likelihood_grad_grad(
         crf_infer(emissions, transitions),
         opsdk.TensorSpec(emissions.shape[:2], "int64"),
     ),
-    domain={"lengths": up_to_steps},
+    domain={"lengths": TO_STEPS},
 )
 def viterbi(emissions, transitions, start, end, lengths):
     """score = max_π s(π) and path = argmax, with s(π) as in `crf_log_likelihood` (Viterbi 1967; Forney 1973).

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,12 +60,28 @@ class _Replayed(_Draws):
         raise GraphError("recompute: expected as many random draws as in the first run, got more")
 
 
+class _Untaken(_Draws):
+    """Draws that stand for others, which are taken when what asks for them runs."""
+
+    def __init__(self) -> None:
+        self._count = count(1)
+
+    def next(self, draw: Callable[[], int]) -> int:
+        """Returns a number of its own; no generator moves."""
+        return next(self._count)
+
+
 _DRAWS: Current[_Draws] = Current("random draws", _Draws())
 
 
 def recorded(draws: list[int] | None) -> AbstractContextManager[None]:
     """Notes each draw, of whichever generator, that is taken inside of a `with` block; nothing without a list."""
     return nullcontext() if draws is None else _DRAWS.held(_Noted(draws, _DRAWS.get()))
+
+
+def untaken() -> AbstractContextManager[None]:
+    """Gives numbers of their own to what draws inside of a `with` block, which is not run yet; no generator moves."""
+    return _DRAWS.held(_Untaken())
 
 
 def replayed(draws: Sequence[int] | None) -> AbstractContextManager[None]:

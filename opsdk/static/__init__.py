@@ -8,6 +8,18 @@ from opsdk.static.build.frontend import Recorder as _Recorder  # noqa: F401 - th
 from opsdk.static.build.input import InputSpec, data
 from opsdk.static.build.py_func import py_func
 from opsdk.static.build.vjp import pulled as _pulled  # noqa: F401 - the import makes products with Jacobians known
+from opsdk.static.files.deployed import (
+    deserialize_persistables,
+    deserialize_program,
+    load_from_file,
+    load_inference_model,
+    normalize_program,
+    save_inference_model,
+    save_to_file,
+    serialize_persistables,
+    serialize_program,
+)
+from opsdk.static.files.saved import load, load_program_state, save, set_program_state
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import Operator
 from opsdk.static.ir.parameter import create_global_var, create_parameter
@@ -34,13 +46,26 @@ __all__ = [
     "data",
     "default_main_program",
     "default_startup_program",
+    "deserialize_persistables",
+    "deserialize_program",
     "disable_static",
     "enable_static",
     "global_scope",
     "gradients",
     "in_dynamic_mode",
+    "load",
+    "load_from_file",
+    "load_inference_model",
+    "load_program_state",
     "nn",
+    "normalize_program",
     "program_guard",
     "py_func",
+    "save",
+    "save_inference_model",
+    "save_to_file",
     "scope_guard",
+    "serialize_persistables",
+    "serialize_program",
+    "set_program_state",
 ]

@@ -28,9 +28,10 @@ from opsdk.verify.form import is_well_formed, leaves_its_arrays
 from opsdk.verify.gradients import carried, carriers, rule_of, wanted
 from opsdk.verify.inputs.calls import Call, flat, is_float
 from opsdk.verify.inputs.special import special_calls
+from opsdk.verify.joined import error_seen
 from opsdk.verify.kernels.agreement import measure
 from opsdk.verify.kernels.launch import launch, stand_in
-from opsdk.verify.pace import LEAST, Pace
+from opsdk.verify.pace import Pace, Share
 from opsdk.verify.report import no_backward
 from opsdk.verify.session import Case, Session, said
 from opsdk.verify.subjects import Subject
@@ -129,7 +130,7 @@ def _judge_special(session: Session, pace: Pace) -> None:
                 outputs = launch(opdef, opdef.kernels.reference(), call.inputs, call.attrs)
                 if wanted(opdef, call) and all(map(is_float, carried(opdef, outputs))):
                     subject = subjects.first_order(opdef, call, case.kernel)
-                    judge_case(case, "vjp", subject, vary=False, budget=pace.budget(call, subject))
+                    judge_case(case, "vjp", subject, replace(pace.share(call, subject), varies=False))
             except Exception as error:
                 session.skipped[f"{opdef.name}: {call} refused, {said(error)}"] = None
 
@@ -156,16 +157,15 @@ def _judge(session: Session, call: Call, pace: Pace) -> None:
     if opdef.grad is None:
         case = session.reference(call)
         subject = subjects.first_order(opdef, call, None)
-        budget = pace.budget(call, subject)
-        judge_case(case, "vjp", subject, vary=pace.is_varied(call, budget), budget=budget)
+        judge_case(case, "vjp", subject, pace.share(call, subject))
         if not traits.surrogate and not repeats_formulas and not session.has("vjp"):
             # which the tape has from the ops that it is made of
             _judge_second(case, subjects.second_order(opdef, call, cotangents), pace)
         return
-    budget = pace.budget(call, subjects.first_order(opdef, call, None))
+    share = pace.share(call, subjects.first_order(opdef, call, None))
     with one_forward():  # the reference, whatever kernel of the gradient op is beside it
         for case in cases_of(session, call):
-            _judge_kernel(case, outputs, cotangents, vary=pace.is_varied(call, budget), budget=budget)
+            _judge_kernel(case, outputs, cotangents, share)
     if not traits.surrogate and not repeats_formulas and not session.has("vjp", "mask", "materialize", "bounds"):
         gradient = opdef.grad.op.opdef
         if kept := gradients.not_passed_on(opdef, call):
@@ -182,7 +182,7 @@ def _judge(session: Session, call: Call, pace: Pace) -> None:
             _judge_second(_second_case(session, call), subjects.second_order(opdef, call, cotangents), pace)
 
 
-def _judge_kernel(case: Case, outputs: Any, cotangents: Any, *, vary: bool, budget: int) -> None:
+def _judge_kernel(case: Case, outputs: Any, cotangents: Any, share: Share) -> None:
     """Judges one kernel of the gradient op."""
     opdef, session, traits = case.opdef, case.session, case.opdef.traits
     if leaves_its_arrays(case) or not is_well_formed(case, outputs, cotangents):
@@ -200,7 +200,12 @@ def _judge_kernel(case: Case, outputs: Any, cotangents: Any, *, vary: bool, budg
     is_derived = opdef.gradient_of is not None and callable(opdef.rule)
     subject = subjects.first_order(opdef, case.call, case.kernel)
     conceding = within_rounding(opdef, case.call, subject, dtype, session.seed) if dtype and is_short else None
-    judge_case(case, "vjp", subject, vary=vary and not (is_short or is_derived), conceding=conceding, budget=budget)
+    share = replace(share, varies=share.varies and not (is_short or is_derived))
+    if is_short and not (share.leads or share.joins):
+        share = share.least
+        told = f"{dtype} gradient at {case.call}: judged at few elements, its inputs moved as one"
+        session.skipped[f"{opdef.name}, {told}, for the time that it takes; --thorough takes more"] = None
+    judge_case(case, "vjp", subject, share, conceding=conceding)
 
 
 def cases_of(session: Session, call: Call) -> Iterator[Case]:
@@ -233,14 +238,12 @@ def _second_case(session: Session, call: Call) -> Case:
 
 def _judge_second(case: Case, subject: Subject, pace: Pace) -> None:
     """Judges the gradient of the gradient where there is work left for it, or says that there is none."""
-    if not pace.has_room(case.call, subject):
-        told = "gradient of its gradient at {}: not judged for the time that it takes; --thorough does"
-        case.session.skipped[f"{case.opdef.name}, {told.format(case.call)}"] = None
-        return
-    judge_second(case, subject, pace.budget(case.call, subject))
+    share = pace.second(case.call, subject)
+    if share is not None:
+        judge_second(case, subject, share)
 
 
-def judge_second(case: Case, subject: Subject, budget: int | None = None) -> None:
+def judge_second(case: Case, subject: Subject, share: Share | None = None) -> None:
     """Judges the gradient of the gradient where it can be asked for, or says why it cannot."""
     opdef, session = case.opdef, case.session
     if session.is_quick:
@@ -256,7 +259,7 @@ def judge_second(case: Case, subject: Subject, budget: int | None = None) -> Non
         message = f"{opdef.subject}, gradient of its gradient: sample {case.call}, raised {said(error)}"
         case.find_raised("vjp2", message, error, at=case.at.rpartition(", ")[0] or case.at)  # without the name
     else:
-        judge_case(case, "vjp2", subject, budget=budget)
+        judge_case(case, "vjp2", subject, share)
 
 
 def _judge_declared(session: Session, call: Call) -> None:
@@ -268,28 +271,27 @@ def _judge_declared(session: Session, call: Call) -> None:
 
 
 def judge_case(
-    case: Case,
-    check: str,
-    subject: Subject,
-    *,
-    vary: bool = True,
-    conceding: Subject | None = None,
-    budget: int | None = None,
+    case: Case, check: str, subject: Subject, share: Share | None = None, *, conceding: Subject | None = None
 ) -> None:
-    """Asks gradcheck, also at points of its own choice where `vary` is true, and records what it says.
+    """Asks gradcheck, also at points of its own choice where the share varies, and records what it says.
 
-    What it finds is asked of `conceding` again, where that is given; `budget` is the session's unless it is.
+    What it finds is asked of `conceding` again, where that is given; without a share all that a session may is done.
     """
     session, call, name, line = case.session, case.call, case.opdef.name, case.line
+    share = share or Share(session.budget)
     with case.timed(check):
         case.did(check)
         try:
             # The second order repeats the formulas of the first; other sizes come with the samples.
-            is_varied = vary and check != "vjp2" and not call.extra and not session.is_quick
+            is_varied = share.varies and check != "vjp2" and not call.extra and not session.is_quick
             moving = subjects.without_constants(case.opdef, subject)
             beside = None if conceding is None else subjects.without_constants(case.opdef, conceding)
             kinds = ("values",) if is_varied else False
-            report = ask(case, check, moving, vary=kinds, conceding=beside, budget=budget)
+            joined = error_seen(moving, session.seed, share.budget) if share.joins and not session.trace else None
+            if joined is not None:
+                session.tested += joined[1]
+                return
+            report = ask(case, check, moving, vary=kinds, conceding=beside, share=share)
         except gradcheck.UsageError as error:
             if str(error).startswith("surrogate:"):
                 _find_surrogate(case, check, error)
@@ -323,7 +325,7 @@ def ask(
     *,
     vary: Any,
     conceding: Subject | None = None,
-    budget: int | None = None,
+    share: Share | None = None,
 ) -> gradcheck.Report:
     """Asks gradcheck, and records as findings of the op what it finds, and finds of `conceding` too.
 
@@ -334,9 +336,9 @@ def ask(
     report = gradcheck.check(
         **vars(subject),
         seed=session.seed,
-        budget=budget or session.budget,
+        budget=session.budget if share is None else share.budget,
         vary=vary,
-        behaviour=budget != LEAST and session.is_new(check, *_kind(case)),
+        behaviour=(share is None or share.behaves) and session.is_new(check, *_kind(case)),
         trace=session.trace,
     )
     case.keep_traces(check, report.trace)

@@ -7,7 +7,16 @@ from types import ModuleType
 
 from tests.contracts.tree import REPOSITORY
 
-FACADES = ("opsdk", "opsdk.static", "opsdk.nn", "opsdk.optimizer", "opsdk.autograd", "gradcheck")
+FACADES = (
+    "opsdk",
+    "opsdk.static",
+    "opsdk.jit",
+    "opsdk.inference",
+    "opsdk.nn",
+    "opsdk.optimizer",
+    "opsdk.autograd",
+    "gradcheck",
+)
 OURS = ("opsdk", "gradcheck")
 
 

@@ -11,7 +11,7 @@ import pytest
 import opsdk
 from opsdk.core import random
 from opsdk.core.errors import AttributeValueError
-from opsdk.core.random import Draw, Generator, drawn
+from opsdk.core.random import Draw, Generator, drawn, next_seed, seed, untaken
 from tests import philox
 
 ROOT = Path(random.__file__).parents[2]
@@ -182,3 +182,13 @@ def test_a_stream_that_nobody_seeded_began_with_what_the_machine_drew(monkeypatc
     monkeypatch.setattr(random, "_first", [])
     opsdk.set_rng_state(state)
     assert opsdk.initial_seed() == opsdk.initial_seed() >= 0
+
+
+def test_draws_that_are_not_taken_are_numbers_of_their_own_and_move_no_generator():
+    seed(5)
+    expected = [next_seed() for _ in range(2)]
+    seed(5)
+    with untaken():
+        drawn = [next_seed() for _ in range(3)]
+    assert drawn == [1, 2, 3]
+    assert [next_seed() for _ in range(2)] == expected

@@ -49,7 +49,7 @@ def squares(second=2.0, first_beyond=2.0, flagged=2.0):
 
 
 def left_out(report):
-    return [text for text in report.coverage.skipped if "gradient of its gradient" in text]
+    return [text for text in report.coverage.skipped if "gradient of its gradient" in text and "not judged" in text]
 
 
 def test_work_is_the_number_of_functions_that_are_called():
@@ -82,6 +82,10 @@ def test_gradients_of_gradients_are_left_out_where_there_is_no_work_for_them_and
     assert len(told) == 3
     assert told[-1] == LEFT.format("(float64(3,)) far")
     assert (
+        "planted::f, gradient of its gradient at (float64(2,)): judged by its values alone, its inputs moved as one, "
+        "for the time that it takes; --thorough looks at how it behaves" in report.coverage.skipped
+    )
+    assert (
         "planted::f, gradient at (float64(3,)) far: judged at its own values alone, for the time that it takes; "
         "--thorough varies them" in report.coverage.skipped
     )
@@ -92,7 +96,7 @@ def test_gradients_of_gradients_are_left_out_where_there_is_no_work_for_them_and
 @pytest.mark.usefixtures("little")
 @pytest.mark.parametrize("how", [{"level": "thorough"}, {"budget": 600}])
 def test_a_thorough_check_and_one_with_a_budget_leave_nothing_out(how):
-    assert left_out(opsdk.verify(squares(), **how)) == []
+    assert [text for text in opsdk.verify(squares(), **how).coverage.skipped if "time that it takes" in text] == []
 
 
 @pytest.mark.usefixtures("little")
@@ -125,3 +129,40 @@ def test_other_values_are_tried_at_every_call_where_there_is_work_for_it(monkeyp
     op.backward(grad)
     report = opsdk.verify(op, samples=[opsdk.Sample(x) for x in SAMPLES])
     assert ("vjp.x" in [finding.check for finding in report.findings]) is found
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize("wrong", ["x", "w"])
+def test_a_gradient_of_one_of_two_inputs_that_is_wrong_at_a_later_call_alone_is_found_and_named(wrong):
+    def grad(x, w, dy):
+        factor = np.where(x.size > 3, 1.001, 1.0).astype(x.dtype)
+        made = {"x": w * dy, "w": x * dy}
+        return {**made, wrong: factor * made[wrong]}
+
+    op = opsdk.op("planted::f(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.like("x"))(lambda x, w: x * w)
+    op.backward(grad)
+    report = opsdk.verify(op, samples=[opsdk.Sample(x, x[::-1].copy()) for x in SAMPLES])
+    assert f"vjp.{wrong}" in [finding.check for finding in report.findings]
+
+
+@pytest.mark.usefixtures("little")
+def test_the_work_of_a_call_is_counted_once_for_all_that_is_asked_there(monkeypatch):
+    counted = []
+    monkeypatch.setattr(pace, "work_of", lambda function, inputs: counted.append(function) or 1)
+    report = opsdk.verify(squares(), samples=[opsdk.Sample(x) for x in SAMPLES])
+    assert report.verdict == "pass"
+    assert len(counted) <= 4 * len(SAMPLES)  # of both orders, of the op and of its gradient op
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_float32_kernel_is_judged_as_little_as_can_be_and_that_is_said(factor):
+    op = opsdk.op("planted::f(Tensor x, Tensor w) -> Tensor y", infer=opsdk.infer.like("x"))(lambda x, w: x * w)
+    op.backward(lambda x, w, dy: (w * dy, x * dy))
+    op.grad.kernel("cpu", language="numpy", dtype="float32")(lambda x, w, dy: (w * dy, np.float32(factor) * x * dy))
+    report = opsdk.verify(op, samples=[opsdk.Sample(x, x[::-1].copy()) for x in SAMPLES])
+    assert report.verdict == ("pass" if factor == 1 else "fail")
+    assert (
+        "planted::f, float32 gradient at (float32(2,), float32(2,)): judged at few elements, its inputs moved as one, "
+        "for the time that it takes; --thorough takes more" in report.coverage.skipped
+    )

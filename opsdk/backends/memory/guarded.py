@@ -32,6 +32,7 @@ _FLOATS = (np.nan, 2.0**100, -(2.0**100))  # NaN is gone after fmax, and each of
 _INTEGERS, _BOOLS = (0x55, 0xAA, 0), (True, False, True)
 _HALF = 2.0**15  # the greatest power of two in float16
 _MARK = 0xA5
+_NO_MARK = 0  # beside whole numbers that are read: who goes by one as an index stays inside, and lives to be told of
 _ASKED = (
     0xFF,
     0x54,
@@ -77,7 +78,10 @@ class Touch:
 
 @dataclass(frozen=True)
 class _Room:
-    """An array and the bytes around it, from `first` on, up to its guards; it lies from `start` to `stop` of these."""
+    """An array and the bytes around it, from `first` on, up to its guards; it lies from `start` to `stop` of these.
+
+    The others hold a mark.
+    """
 
     name: str | int
     array: np.ndarray
@@ -85,6 +89,7 @@ class _Room:
     first: int
     start: int
     stop: int
+    mark: int
 
     def touch(self, position: int, access: str, stack: tuple[int, ...] = ()) -> Touch:
         """Returns an access to a byte, by its position among those around."""
@@ -148,7 +153,7 @@ class GuardedMemory:
         guards = [*pairwise(self._guards)][::2]
         for number, room in enumerate(self._rooms):
             for first, marks in ((0, room.around[: room.start]), (room.stop, room.around[room.stop :])):
-                written = np.flatnonzero(marks != _MARK)
+                written = np.flatnonzero(marks != room.mark)
                 if written.size:
                     yield room.touch(first + int(written[0 if first else -1]), "wrote")
             for guard in guards[number] if number < len(guards) else ():
@@ -169,11 +174,11 @@ class GuardedMemory:
         start = (inner - size) // step * step - shift if self._at_end else shift
         pages = np.frombuffer(mmap.mmap(-1, inner + 2 * GUARD), np.uint8)
         around = pages[GUARD : GUARD + inner]
-        around[...] = _MARK
+        around[...] = mark = _NO_MARK if isinstance(name, str) and like.dtype.kind in "iu" else _MARK
         array: np.ndarray = np.ndarray(like.shape, like.dtype, pages, GUARD + start + before, strides)
         number = 2 * len(self._rooms)
         first = pages.ctypes.data + GUARD
-        self._rooms.append(_Room(name, array, around, first, start, start + size))
+        self._rooms.append(_Room(name, array, around, first, start, start + size, mark))
         library = watcher()
         if not isinstance(library, str) and number < _MOST:
             for guard, low in zip(self._guards[number : number + 2], (first - GUARD, first + inner), strict=True):

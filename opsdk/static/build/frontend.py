@@ -80,7 +80,7 @@ def expanded(block: Block, opdef: OpDef, values: Sequence[Any], attrs: Mapping[s
     inferred = infer(opdef, values, complete_attrs(opdef, attrs))
     is_guarded = _has_open(opdef, values) or (opdef.check is not None and not opdef.check.reads_attributes_only)
     if is_guarded:
-        append(block, _guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
+        append(block, guard_of(opdef), values, attrs)  # asked in each run, as it is of a kernel
     first = len(block.ops)
     made = body_outputs(block, opdef, values, attrs)
     if is_guarded:
@@ -114,13 +114,13 @@ def _has_open(opdef: OpDef, values: Sequence[Any]) -> bool:
     return any(None in v.spec.shape for name, value in named if name in opdef.shapes for v in flat(value))
 
 
-_guards: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds check and shapes
+_GUARDS: WeakKeyDictionary[OpDef, OpDef] = WeakKeyDictionary()  # by composite; a guard holds check and shapes
 
 
-def _guard_of(opdef: OpDef) -> OpDef:
+def guard_of(opdef: OpDef) -> OpDef:
     """Returns an op of no output that asks value check and shapes of a composite op in front of its parts."""
-    if opdef in _guards:
-        return _guards[opdef]
+    if opdef in _GUARDS:
+        return _GUARDS[opdef]
     check, schema, shapes = opdef.check, opdef.schema, opdef.shapes
 
     def guard(*values: Any, **attrs: Any) -> None:
@@ -133,7 +133,7 @@ def _guard_of(opdef: OpDef) -> OpDef:
     kernels.add(Kernel(KernelKey("cpu"), REFERENCE, guard, opdef.origin, names))
     inputs = tuple(replace(decl, mutated=False, alias=None) for decl in schema.inputs)
     named = replace(schema, name=f"{schema.name}_check", inputs=inputs, outputs=())
-    return _guards.setdefault(opdef, OpDef(named, like(), Traits(), opdef.origin, kernels))
+    return _GUARDS.setdefault(opdef, OpDef(named, like(), Traits(), opdef.origin, kernels))
 
 
 class Maker:

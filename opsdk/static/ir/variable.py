@@ -10,6 +10,7 @@ import numpy as np
 from opsdk.core.dtype import DTypeLike
 from opsdk.core.errors import ProgramError
 from opsdk.core.fit import as_bool
+from opsdk.core.origin import caller
 from opsdk.core.place import as_place
 from opsdk.core.spec import TensorSpec, shown_shape
 from opsdk.define.infer import normalize_axes
@@ -29,7 +30,8 @@ def _refused(wanted: str, instead: str = "") -> Any:
     def refused(self: Variable, *_: Any, **__: Any) -> NoReturn:
         raise ProgramError(
             f"variable {self.name!r}: expected {wanted}, but it has no value before an Executor runs the Program; "
-            f"{instead}fetch it with exe.run(program, feed=..., fetch_list=[...])"
+            f"{instead}fetch it with exe.run(program, feed=..., fetch_list=[...])",
+            at=str(caller()),
         )
 
     return refused

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from gradcheck.report import counted
 from opsdk.backends.call import first_call
 from opsdk.backends.call.buffers import infer_buffers, unneeded
 from opsdk.backends.call.checked import checked_first
-from opsdk.backends.call.language import language_of
+from opsdk.backends.call.language import Launch, language_of
 from opsdk.backends.memory.guarded import GUARD, GuardedMemory, Touch, filling, watcher
 from opsdk.backends.numba.text import place_of
 from opsdk.core.nested import named, refill
@@ -205,7 +205,8 @@ def run_guarded(
     for name, value in zip(opdef.schema.input_names, call.inputs, strict=True):
         inputs.append(refill(value, iter([memory.holding(array, called) for called, array in named(name, value)])))
     try:
-        launch = checked_first(opdef, kernel, language_of(kernel).launch_into(opdef, kernel, memory.empty))
+        launch, room = _launch_in(opdef, kernel)
+        room[:] = [memory]
         with memory.watched(_FAR.format(opdef.subject, kernel, call)):
             made = launch(*inputs, **complete_attrs(opdef, call.attrs))
         ran.made = list(made) if isinstance(made, tuple) else [made]
@@ -215,12 +216,23 @@ def run_guarded(
     return ran
 
 
+@lru_cache(maxsize=16)
+def _launch_in(opdef: OpDef, kernel: Kernel) -> tuple[Launch, list[GuardedMemory]]:
+    """Returns what launches a kernel, which takes as long to make as a launch, and where to put the memory for it."""
+    room: list[GuardedMemory] = []
+    launch = language_of(kernel).launch_into(opdef, kernel, lambda shape, dtype: room[0].empty(shape, dtype))
+    return checked_first(opdef, kernel, launch), room
+
+
 def _watched(opdef: OpDef, kernel: Kernel, call: Call, found: Trial) -> Trial:
     """Runs a compiled kernel in memory that ends, and in memory that begins, at a page that nobody may touch."""
     run = partial(run_guarded, opdef, kernel, call)
-    at_end, at_start = run(at_end=True, fill=_NAN), run(at_end=False, fill=_LEAST)
-    for touch in (*at_end.touches, *at_start.touches):
-        return Trial(leaving(opdef, kernel, call, touch), is_tried=True)
+    runs = []
+    for flag, fill in ((True, _NAN), (False, _LEAST)):
+        runs.append(run(at_end=flag, fill=fill))
+        for touch in runs[-1].touches:  # the next run might go by what it reads there, and crash
+            return Trial(leaving(opdef, kernel, call, touch), is_tried=True)
+    at_end, at_start = runs
     if at_end.made is None or at_start.made is None:
         return found
     found.is_tried = found.is_tried or not isinstance(watcher(), str)

@@ -28,6 +28,7 @@ int32_t {name}_f64(const DLTensor *x, DLTensor *y) {{
 """
 GOOD = "for (int64_t i = 0; i < n; ++i) out[i] = 2 * in[i];"
 SKIPPING = "for (int64_t i = 0; i < n; ++i) if (i != 3) out[i] = 2 * in[i];"
+SCHEMA = "t::f(Tensor x, Tensor<int> index) -> Tensor y"
 DRAW = "(next = next * 6364136223846793005u + 1) >> 60"
 
 
@@ -254,3 +255,28 @@ def test_a_kernel_that_ends_the_process_far_from_its_arrays_is_named_before(tmp_
         "with an exact 0, it left them by more than 1 MiB, which ends this process: end its loops at the sizes of its "
         "arrays; opsdk check judges such ops in processes of their own"
     )
+
+
+# An element of the index more than there is, or the one before: who goes by what lies there leaves the table.
+@pytest.mark.parametrize(
+    ("first", "end", "told"),
+    [(0, "n + 1", "it read index 5 of input 'index', which has 5 elements"), (-1, "n", "it read index -1 of input 'i")],
+)
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_a_c_kernel_that_reads_beside_an_index_and_goes_by_it_is_told_and_does_not_crash(first, end, told, dtype):
+    op = opsdk.op(SCHEMA, infer=lambda x, index: opsdk.TensorSpec(index.shape, x.dtype))(lambda x, index: x[index])
+    text = f"""
+int32_t f_f64(const DLTensor *x, const DLTensor *index, DLTensor *y) {{
+  const {dtype}_t *at = OPSDK_DATA(const {dtype}_t, index);
+  const int64_t n = opsdk_size(index);
+  for (int64_t i = {first}; i < {end}; ++i) {{
+    const volatile double taken = OPSDK_DATA(const double, x)[at[i]];
+    if (i >= 0 && i < n) OPSDK_DATA(double, y)[i] = taken;
+  }}
+  return 0;
+}}
+"""
+    op.kernel("cpu", language="c", source=text, dtypes={"index": dtype})
+    found = tried(op, np.arange(1.0, 8), np.array([3, 0, 6, 2, 2], dtype))
+    assert found.outside.message.startswith(told)
+    assert found.outside.name == "index"

@@ -1,0 +1,1 @@
+"""Programs and the values of their variables on disk, and back."""
