@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.device_tensor import tensor_of
 from opsdk.core.errors import AttributeValueError, GraphError, StateDictError
 from opsdk.core.fit import as_bool
 
@@ -91,9 +91,9 @@ class GradScaler:
         factor, finite = 1.0 / self.get_scale(), True
         for param in optimizer.named().values():
             if param.grad is not None:
-                array = param.grad.numpy()
+                array = param.grad._array
                 finite = finite and bool(np.isfinite(array).all())
-                param.grad = Tensor((array * factor).astype(array.dtype))
+                param.grad = tensor_of((array * factor).astype(array.dtype))
         self._unscaled[id(optimizer)] = optimizer, finite
 
     def step(self, optimizer: Any) -> None:

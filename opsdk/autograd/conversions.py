@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opsdk.backends.call.normalise import shares
 from opsdk.core.dtype import DTypeLike
-from opsdk.core.errors import GraphError, PlaceError, ShapeError
+from opsdk.core.errors import PlaceError, ShapeError
 from opsdk.core.fit import as_bool
 from opsdk.core.lazy import slow
 from opsdk.core.modes import is_grad_enabled
@@ -29,48 +31,59 @@ class Conversions(DtypeMethods):
     __slots__ = ()
 
     def to(
-        self: Any, *wanted: Any, dtype: DTypeLike | None = None, device: Any = None, non_blocking: bool = False
+        self: Any,
+        *wanted: Any,
+        dtype: DTypeLike | None = None,
+        device: Any = None,
+        blocking: builtins.bool | None = None,
+        non_blocking: builtins.bool | None = None,
     ) -> Tensor:
-        """Returns the tensor at a place, in a dtype, or both; itself where it is so already.
+        """Returns the tensor at a place, in a dtype, or both; itself where it is so already. Differentiable.
 
         Args:
             wanted: places, dtypes and tensors, whose place and dtype are meant, in any order.
             dtype: an element type; differentiable between floats.
             device: a place, or its name: "cpu", "cuda", "cuda:0", "gpu:0".
-            non_blocking: without meaning.
+            blocking: without meaning, and so is `non_blocking`.
+            non_blocking: see there.
 
         Raises:
             PlaceError: there is no such device, or it has no name of one.
-            GraphError: a tensor that needs a gradient would be moved; the gradient would end there.
         """
-        place = None
-        for each in (*wanted, *(() if device is None else (device,))):
-            named = each.place if hasattr(each, "place") else as_place(each)
-            place = named or place
-            dtype = each.dtype if hasattr(each, "place") else dtype if named else each
-        if device is not None and as_place(device) is None:
-            raise PlaceError(f"to: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
-        made = self if dtype is None else self._in_dtype(dtype)
+        place, kind = asked_for("to", wanted, device, dtype)
+        made = self if kind is None else self._in_dtype(kind)
         if place is None or place == self.place:
             return made
-        if not self.stop_gradient and is_grad_enabled() and self._edge is not None:
-            raise GraphError(
-                "to: expected a tensor outside of the graph, got one that needs a gradient, which would end at "
-                f"{place}; move what it is computed from, or pass x.detach()"
-            )
-        return slow(_CREATION).to_tensor(made.detach(), place=place, stop_gradient=self.stop_gradient)
+        if made.stop_gradient or not is_grad_enabled():
+            return slow(_CREATION).to_tensor(made.detach(), place=place)
+        there = partial(slow(_CREATION).to_tensor, place=place)
+        moved: Tensor = slow("opsdk.autograd.py_layer").Moved.apply(made, there)
+        return moved
 
     def cpu(self: Any) -> Tensor:
-        """Returns the tensor in host memory."""
+        """Returns the tensor in host memory. Differentiable."""
         return self.to(CPU)
 
-    def cuda(self: Any, device_id: builtins.int = 0) -> Tensor:
-        """Returns the tensor in the memory of a CUDA device.
+    def cuda(
+        self: Any,
+        device_id: Any = None,
+        blocking: builtins.bool | None = None,
+        *,
+        device: Any = None,
+        non_blocking: Any = None,
+    ) -> Tensor:
+        """Returns the tensor in the memory of a CUDA device, the first unless given. Differentiable.
+
+        Args:
+            device_id: its number, its place, or the name of that.
+            blocking: without meaning.
+            device: `device_id` in PyTorch's word.
+            non_blocking: without meaning.
 
         Raises:
             PlaceError: there is no such device here.
         """
-        return self.to(CUDAPlace(device_id))
+        return self.to(cuda_place("cuda", device_id if device is None else device))
 
     def numel(self: Any) -> builtins.int:
         """Returns the number of elements."""
@@ -177,6 +190,45 @@ class Conversions(DtypeMethods):
     def retain_grad(self: Any) -> None:
         """Keeps the gradient of an interior tensor in `grad`: `retain_grads` in PyTorch's spelling."""
         self.retain_grads()
+
+
+def asked_for(
+    subject: str, wanted: Sequence[Any], device: Any, dtype: DTypeLike | None
+) -> tuple[Place | None, DTypeLike | None]:
+    """Returns which place and which dtype are meant by the arguments of a `to`, Paddle's or PyTorch's.
+
+    Args:
+        subject: who asks, for messages.
+        wanted: places, dtypes and tensors in any order; bools say whether to wait, which is without meaning.
+        device: a place, or its name.
+        dtype: an element type.
+
+    Raises:
+        PlaceError: `device` names no place.
+    """
+    place = None if device is None else as_place(device)
+    if device is not None and place is None:
+        raise PlaceError(f"{subject}: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {device!r}")
+    for each in wanted:
+        if each is None or isinstance(each, builtins.bool):
+            continue
+        named = each.place if hasattr(each, "place") else as_place(each)
+        place = named or place
+        dtype = each.dtype if hasattr(each, "place") else dtype if named else each
+    return place, dtype
+
+
+def cuda_place(subject: str, which: Any) -> Place:
+    """Returns the place of a CUDA device that is given by its number, its place or name; the first for None.
+
+    Raises:
+        PlaceError: it is none.
+    """
+    is_number = isinstance(which, builtins.int) and not isinstance(which, builtins.bool)
+    place = CUDAPlace(which or 0) if which is None or is_number else as_place(which)
+    if place is None or place.kind != "cuda":
+        raise PlaceError(f"{subject}: device expected a number, 'cuda:0' or CUDAPlace(0), got {which!r}")
+    return place
 
 
 # Any: sizes in every form.

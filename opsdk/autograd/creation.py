@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -218,8 +217,9 @@ def _like(x: Any, value: float, dtype: DTypeLike | None, subject: str) -> Any:
         return resizing.expand(op(**attrs), [x] * x.ndim, shape=[-2] * x.ndim, axis=list(range(x.ndim)))
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
         raise DTypeError(f"{subject}: expected a tensor or array, got {type(x).__name__}")
-    make = partial(at_once, full) if isinstance(x, Tensor) else full  # beside a tensor it is one, wherever that is
-    return make(x.shape, value, x.dtype if dtype is None else dtype)
+    kind = x.dtype if dtype is None else dtype
+    # Beside a tensor it is one, where that is.
+    return at_once(full, x.shape, value, kind).to(x.place) if isinstance(x, Tensor) else full(x.shape, value, kind)
 
 
 @as_asked

@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -31,6 +32,7 @@ class DeviceTensor(Tensor):
     """A tensor in device memory; what needs its values on the host copies them there."""
 
     _array: Any
+    _on_host: ClassVar[type[Tensor]] = Tensor  # the class of the same tensor in host memory
 
     @property
     def place(self) -> Place:
@@ -87,7 +89,27 @@ def tensor_of(array: Any, stop_gradient: bool = True, edge: tuple[GradNode, int]
     return made(array, stop_gradient, edge)
 
 
-DeviceTensor._algebra = ArrayAlgebra(tensor_of)
+Tensor._algebra = DeviceTensor._algebra = ArrayAlgebra(tensor_of)  # a graph may lead from one place to the other
+
+
+@cache
+def on_device(kind: type[Tensor]) -> type[Tensor]:
+    """Returns the class that a tensor of some class has while its array is in device memory."""
+    if kind is Tensor:
+        return DeviceTensor
+    return type(f"Device{kind.__name__}", (kind, DeviceTensor), {"_on_host": kind, "__module__": kind.__module__})
+
+
+def put(tensor: Tensor, array: Any) -> None:
+    """Gives a leaf another array, in new memory of whichever place: it stays the object that it is.
+
+    What was saved of the old one stays as it was; a gradient, which is not moved here, has to follow.
+    """
+    kind = type(tensor)
+    host = kind._on_host if issubclass(kind, DeviceTensor) else kind
+    tensor.__class__ = host if array.__class__ is ndarray else on_device(host)  # type: ignore[arg-type]
+    tensor._array = array
+    tensor._version = [0]
 
 
 # Any: arguments of every kind; a tensor, or a Variable where a Program is built.

@@ -17,7 +17,7 @@ from opsdk.autograd.gradients import step
 from opsdk.autograd.hooks import Hooks, Kept, run_hooks
 from opsdk.autograd.node import GradNode
 from opsdk.core.dtype import computed_in
-from opsdk.core.errors import DTypeError, GraphError, ShapeError
+from opsdk.core.errors import DTypeError, GraphError, PlaceError, ShapeError
 from opsdk.core.fast import FAST
 
 T = TypeVar("T")
@@ -213,6 +213,11 @@ def run_backward(
     try:
         leaves, _, visited, kept = run(starts, seeds, algebra, visited=visited)
         for key, (leaf, value) in leaves.items():
+            if isinstance(value, np.ndarray) is not isinstance(leaf._array, np.ndarray):
+                raise PlaceError(
+                    f"backward: expected a leaf where the forward saw it, got one that was moved to {leaf.place} "
+                    "since; call the forward again"
+                )
             if leaf._hooks:
                 hooked = run_hooks(leaf._hooks, wrap(value), kept)
                 leaves[key] = leaf, hooked._array.copy()  # a hook may keep what it gives

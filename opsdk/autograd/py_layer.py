@@ -148,6 +148,21 @@ class PyLayer:
         return call(applied, (*args, *kwargs.values()))
 
 
+class Moved(PyLayer):
+    """A tensor at another place, as a recorded call, of which the gradient goes back to where the tensor was."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, copied: Callable[[Tensor], Tensor]) -> Tensor:
+        """Copies there."""
+        ctx.place = x.place
+        return copied(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        """Copies back."""
+        return grads[0].to(ctx.place)
+
+
 class _Call:
     """One call of a PyLayer."""
 

@@ -261,11 +261,12 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
-            got = f"{value.dtype} {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+        own = self.shape, self.dtype, self.place
+        if not isinstance(value, Tensor) or (value.shape, value.dtype, value.place) != own:
+            got = f"{value.dtype} {value.shape} at {value.place}" if isinstance(value, Tensor) else type(value).__name__
             raise AttributeValueError(
-                f"data: expected a tensor of {self.dtype} {self.shape}, got {got}; another shape or dtype needs "
-                "another tensor, or layer.to(dtype=)"
+                f"data: expected a tensor of {self.dtype} {self.shape} at {self.place}, got {got}; another shape, "
+                "dtype or place needs another tensor, or layer.to(place, dtype)"
             )
         self.set_value(value.detach())
 
@@ -376,7 +377,6 @@ class Tensor(InPlaceMethods, Conversions, ValueMethods):
         return None if grad is None else grad.numpy()
 
 
-Tensor._algebra = ArrayAlgebra(Tensor)
 for _name in ELSEWHERE["opsdk.Tensor"]:
     setattr(Tensor, _name, Absent("opsdk.Tensor", _name))
 

@@ -10,6 +10,8 @@ from typing import Any
 
 # A keyword that a function does not have, and what it may be called there.
 KEYWORDS = {
+    "A": ("x",),
+    "B": ("y",),
     "N": ("n",),
     "a_max": ("max",),
     "a_min": ("min",),
@@ -187,6 +189,11 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "opsdk.linalg": {
         "LinAlgError": "opsdk.errors.InputValueError, which is a ValueError",
         "vector_norm": "opsdk.linalg.norm(x, p, axis)",
+        "matrix_norm": "opsdk.linalg.norm(x, 'fro', [-2, -1])",
+        "lu": "scipy.linalg.lu_factor of x.numpy(), or opsdk.linalg.solve",
+        "lu_factor": "scipy.linalg.lu_factor of x.numpy(), or opsdk.linalg.solve",
+        "inv_ex": "opsdk.linalg.inv",
+        "cholesky_ex": "opsdk.linalg.cholesky",
         "eig": _NUMPY.format("linalg"),
         "eigvals": _NUMPY.format("linalg"),
         "matrix_exp": "an op of your own around scipy.linalg.expm",

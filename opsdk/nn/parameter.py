@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from opsdk.autograd.creation import to_tensor
-from opsdk.autograd.tape import TAPE, fast
+from opsdk.autograd.device_tensor import on_device, put
+from opsdk.autograd.tape import DEVICE_TAPE, TAPE, fast
 from opsdk.autograd.tensor import Tensor, needs_float
 from opsdk.core.dtype import DTypeLike, as_dtype
 from opsdk.core.errors import NotInitializedError
@@ -54,7 +55,9 @@ class Parameter(Tensor):
     ) -> None:
         given = ("trainable", trainable) if requires_grad is None else ("requires_grad", requires_grad)
         trainable = as_bool(given[1], f"Parameter: {given[0]}")
-        super().__init__(to_tensor(data, dtype)._array, not trainable)
+        array = to_tensor(data, dtype)._array
+        super().__init__(array, not trainable)
+        put(self, array)  # which may be one of a device
         if trainable:
             needs_float(self, "Parameter")
         self._name = name or unique_name("parameter")
@@ -113,6 +116,8 @@ class UnsetTensor(Tensor):
         self.__class__ = Tensor  # type: ignore[assignment]
         self._array = array
         self._version[0] += 1
+        if isinstance(value, Tensor) and value.place != self.place:
+            put(self, value.detach().to(array.dtype)._array.copy())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UnsetTensor:
         assert self._name is not None
@@ -128,3 +133,5 @@ class UnsetTensor(Tensor):
 
 
 register_frontend(TAPE, Parameter, fast=fast)
+DeviceParameter = on_device(Parameter)  # under this name pickle finds it
+register_frontend(DEVICE_TAPE, DeviceParameter)

@@ -303,11 +303,11 @@ class Optimizer(Grouped):
         return self.own_factor(param) * (1.0 if group is None else group.factor)
 
     def _rate(self, param: Any) -> Tensor:
-        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype)
+        key = self.rate_of(self.group_of(param)) * self.own_factor(param), rate_dtype(param.dtype), param.place
         if self._rates.get(RATE) != (now := self.get_lr()):
             self._rates = {RATE: now}
         if key not in self._rates:
-            self._rates[key] = at_once(full, [1], *key)
+            self._rates[key] = at_once(full, [1], *key[:2]).to(param.place)
         made: Tensor = self._rates[key]
         return made
 
@@ -327,8 +327,9 @@ class Optimizer(Grouped):
             self._state[name] = {slot.name: at_once(full, *slot.filling(param)) for slot in self.slots}
         held = self._state[name]
         for slot in self.slots:
-            if held[slot.name].dtype != slot.dtype(param):  # its layer was cast since
-                held[slot.name] = held[slot.name].astype(slot.dtype(param))
+            kept = held[slot.name]
+            if kept.dtype != slot.dtype(param) or kept.place != param.place:  # its layer was cast or moved since
+                held[slot.name] = kept.astype(slot.dtype(param)).to(param.place)
         return held
 
     # -- learning rate ------------------------------------------------------------------------------------------------

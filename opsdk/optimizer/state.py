@@ -198,7 +198,8 @@ class OptimizerState:
         shape = tuple(slot.filling(param)[0])
         if array.shape != shape:
             raise ShapeError(f"{self.subject}, set_state_dict, {key!r}: expected shape {shape}, got {array.shape}")
-        return Tensor(array)
+        made = Tensor(array)
+        return made.to(param.place) if isinstance(param, Tensor) else made
 
     def named(self) -> dict[str, Any]:
         """Returns its parameters by name.

@@ -5,8 +5,10 @@ import pytest
 
 import opsdk
 from opsdk.autograd.conversions import as_place
+from opsdk.autograd.device_tensor import DeviceTensor, put
 from opsdk.backends.cuda.runtime import can_run
-from opsdk.core.errors import DTypeError, GraphError, PlaceError, ShapeError
+from opsdk.backends.memory.simulated import SimulatedArray
+from opsdk.core.errors import DTypeError, PlaceError, ShapeError
 from opsdk.core.place import CPU, CUDAPlace
 
 
@@ -56,10 +58,25 @@ def test_a_device_that_is_not_there_is_said():
             move(opsdk.ones([1]))
 
 
-def test_a_gradient_that_would_end_at_a_device_is_told():
-    made = opsdk.ones([1]).requires_grad_() * 2
-    with pytest.raises(GraphError, match="to: expected a tensor outside of the graph, got one that needs a gradient"):
-        made.cuda()
+def test_a_leaf_that_was_moved_after_its_forward_gets_no_gradient_of_another_place():
+    for compute in (opsdk.exp, lambda x: (x * x).sum(), lambda x: opsdk.relu(x).sum()):
+        x = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+        y = compute(x)
+        put(x, SimulatedArray(np.array([1.0, 2.0], np.float32)))
+        assert (type(x), x.place) == (DeviceTensor, CUDAPlace(0))
+        with pytest.raises(PlaceError) as caught:
+            y.sum().backward()
+        assert str(caught.value) == (
+            "backward: expected a leaf where the forward saw it, got one that was moved to Place(cuda:0) since; call "
+            "the forward again"
+        )
+        assert x.grad is None
+
+
+def test_what_names_no_cuda_device_is_refused():
+    for name in ("cpu", "float32", False):
+        with pytest.raises(PlaceError, match=f"cuda: device expected a number, 'cuda:0' or CUDAPlace.0., got {name!r}"):
+            opsdk.ones([1]).cuda(name)
 
 
 def test_what_names_no_place_is_refused():

@@ -402,7 +402,7 @@ def test_data_may_be_set_outside_of_the_tape():
     w.data *= 2.0
     assert (w.tolist(), alias.tolist(), w.is_leaf, w.stop_gradient) == ([6.0, 8.0], [6.0, 8.0], True, False)
     for wrong in (opsdk.ones([2]), opsdk.ones([3], dtype="float64"), [1.0, 2.0]):
-        with pytest.raises(AttributeValueError, match=r"data: expected a tensor of float64 \[2\], got"):
+        with pytest.raises(AttributeValueError, match=r"data: expected a tensor of float64 \[2\] at Place\(cpu\), got"):
             w.data = wrong
     assert w.tolist() == [6.0, 8.0]
 

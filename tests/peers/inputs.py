@@ -32,6 +32,7 @@ def arrays():
         "ms": _irregular(2, 3, 3) * 0.3 + 2 * np.eye(3),
         "ms2": _irregular(2, 3, 3, shift=0.6),
         "ms4": _irregular(2, 4, 4, shift=0.2),
+        "pd": np.array([[4.0, 1.0, -0.5], [1.0, 3.0, 0.25], [-0.5, 0.25, 2.0]]),
         "mi": np.array([[2.0, 1.0], [0.5, -3.0]]),
         "s": _irregular(2, 3, 4, shift=0.3),
         "s2": _irregular(2, 4, 3, shift=0.5),

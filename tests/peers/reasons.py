@@ -84,6 +84,19 @@ REASONS = (
         "torch",
     ),
     Reason(
+        "shape gradient",
+        "linalg.lstsq",
+        "Sums of squares and singular values are always given, and differentiable; PyTorch and Paddle leave "
+        "some empty.",
+    ),
+    Reason("dtype", "linalg.lstsq", "Ranks are int64, as everywhere; int32 in Paddle.", "paddle"),
+    Reason(
+        "value",
+        "linalg.cholesky_inverse",
+        "One triangle of a factor is looked at, as in PyTorch; Paddle multiplies with the whole matrix.",
+        "paddle",
+    ),
+    Reason(
         "value",
         "batch_norm",
         "`momentum` is how much of the running statistics stays, and the variance is Σ / count, as in Paddle; "
@@ -235,6 +248,12 @@ REASONS = (
         "Elements that several windows have get the sum of their cotangents, as in PyTorch; Paddle's get one of them.",
         "paddle",
     ),
+    Reason(
+        "gradient",
+        "linalg.cholesky_solve",
+        "By differences; Paddle's with respect to the factor is another.",
+        "paddle",
+    ),
     Reason("gradient", "cdist", "As in PyTorch and by differences; Paddle's is another for p = 3.", "paddle"),
     Reason(
         "gradient",
@@ -348,6 +367,8 @@ UNCOMPARED = {
     "takes a cell.",
     "backward register_hook retain_grad retain_grads clear_grad clear_gradient gradient to cuda": "Of a tensor's graph "
     "or place; the gradients of all other names go through `backward`.",
+    "eigh svd": "Vectors have signs of their own in each library; what is free of them, and the gradients, are held to "
+    "NumPy in tests/ops/matrices.",
     "solve": "PyTorch has the name still, and raises: it was removed there.",
     "rms_norm": "Paddle's runs on a GPU alone.",
     "add_n broadcast_tensors stack": "A method of Paddle's by accident: it takes a list of tensors, not the tensor.",

@@ -171,8 +171,8 @@ PyObject *backward(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_
     if (PyList_SetSlice(py.active, last, last + 1, NULL)) failed = -1;
   }
   PyObject *leaf = failed ? NULL : PyTuple_GET_ITEM(edge, 0);
-  if (leaf && steps && PyArray_CheckExact(value) && IS_A(leaf, py.Tensor) &&
-      AT(leaf, HOOKS) == Py_None) {
+  if (leaf && steps && PyArray_CheckExact(value) && IS_A(leaf, py.Tensor) && AT(leaf, ARRAY) &&
+      PyArray_Check(AT(leaf, ARRAY)) && AT(leaf, HOOKS) == Py_None) { /* not of one that was moved to a device since */
     failed = add_to(leaf, value);
     value = NULL;
     if (!failed) made = free_or_list(first, retains ? 0 : steps, 0);

@@ -8,18 +8,17 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from opsdk.autograd.tensor import Tensor
+from opsdk.autograd.conversions import asked_for, cuda_place
 from opsdk.core.dtype import DTypeLike, as_dtype, is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError
-from opsdk.core.place import Place
+from opsdk.core.place import CPU
 from opsdk.nn.layer.hooks import HOOKS, Hooked, call_with_hooks
-from opsdk.nn.layer.state import copy_in, state_tensors
+from opsdk.nn.layer.state import copy_in, move, state_tensors
 from opsdk.nn.layer.torch_layout import TorchLayout, from_torch, to_torch
 from opsdk.nn.layer.tree import LayerTree
 from opsdk.nn.parameter import UnsetTensor
 
 Self = TypeVar("Self", bound="Layer")
-_DEVICES = ("cpu", "cuda", "gpu", "xpu", "npu")
 
 
 class IncompatibleKeys(NamedTuple):
@@ -109,35 +108,37 @@ class Layer(Hooked, LayerTree):
             parameter.stop_gradient = not requires_grad
         return self
 
-    # -- another dtype ------------------------------------------------------------------------------------------------
+    # -- another place, another dtype ---------------------------------------------------------------------------------
 
-    # Any: a place, the name of one, or a dtype in PyTorch's manner.
+    # Any: places, names of them, dtypes and tensors.
     def to(
         self: Self,
-        device: Place | DTypeLike | None = None,
+        *wanted: Any,
+        device: Any = None,
         dtype: DTypeLike | None = None,
         blocking: bool | None = None,
         non_blocking: bool | None = None,
     ) -> Self:
-        """Casts real floating parameters and buffers, in place, and their gradients; returns self.
+        """Moves parameters and buffers to a place, casts real floating ones, or both; returns self.
+
+        They stay the tensors that they are, so that optimizers go on with them, whose state follows; gradients come
+        along. What a graph saved before stays where it was: call the forward again before a backward.
 
         Args:
-            device: host memory, the only place served yet; or a dtype.
+            wanted: places or names of them, "cpu", "cuda", "gpu:0", dtypes, and tensors, whose place and dtype are
+                meant, in any order.
+            device: a place, or its name.
             dtype: a floating dtype; None leaves them.
-            blocking: without meaning in host memory.
-            non_blocking: without meaning in host memory.
+            blocking: without meaning, and so is `non_blocking`.
+            non_blocking: see there.
 
         Raises:
-            AttributeValueError: another place than host memory.
-            DTypeError: a dtype that is not floating.
+            PlaceError: there is no such device here, or `device` names none; nothing has changed.
+            DTypeError: a dtype that is not floating; nothing has changed.
         """
-        name = device.partition(":")[0] if isinstance(device, str) else None
-        kind = device.kind if isinstance(device, Place) else name if name in _DEVICES else None
-        if kind is None and device is not None:
-            dtype = device if dtype is None else dtype  # type: ignore[assignment]
-        elif kind not in (None, "cpu"):
-            raise AttributeValueError(f"Layer.to: device expected cpu, the only place served yet, got {device}")
-        return self if dtype is None else self.astype(dtype)
+        place, kind = asked_for("Layer.to", wanted, device, dtype)
+        move(self, place, None if kind is None else _floating(kind, "Layer.to"))
+        return self
 
     def astype(self: Self, dtype: DTypeLike) -> Self:
         """Casts real floating parameters and buffers, in place, and their gradients; returns self.
@@ -145,15 +146,7 @@ class Layer(Hooked, LayerTree):
         Raises:
             DTypeError: a dtype that is not floating.
         """
-        wanted = as_dtype(dtype, "Layer.astype")
-        if not is_differentiable(wanted):
-            raise DTypeError(f"Layer.astype: expected a floating dtype, got {wanted}")
-        for layer in self.sublayers(include_self=True):
-            layer._dtype = wanted
-        for tensor in (*self.parameters(), *self.buffers()):
-            is_real = not isinstance(tensor, UnsetTensor) and tensor.dtype.kind != "c"
-            if is_real and is_differentiable(tensor.dtype):
-                _cast(tensor, wanted)
+        move(self, None, _floating(dtype, "Layer.astype"))
         return self
 
     type = astype
@@ -177,12 +170,22 @@ class Layer(Hooked, LayerTree):
         return self.astype("bfloat16")
 
     def cpu(self: Self) -> Self:
-        """Returns the layer, which is in host memory already."""
-        return self
+        """Moves to host memory, as `to` does; returns self."""
+        return self.to(CPU)
 
-    def cuda(self: Self, device_id: int | None = None) -> Self:
-        """Moves to a GPU, which layers are not served on yet."""
-        return self.to("cuda" if device_id is None else f"cuda:{device_id}")
+    # Any: a number, a place, or its name.
+    def cuda(self: Self, device_id: Any = None, blocking: bool | None = None, *, device: Any = None) -> Self:
+        """Moves to a CUDA device, the first unless given, as `to` does; returns self.
+
+        Args:
+            device_id: its number, its place, or the name of that.
+            blocking: without meaning.
+            device: `device_id` in PyTorch's word.
+
+        Raises:
+            PlaceError: there is no such device here; nothing has changed.
+        """
+        return self.to(cuda_place("Layer.cuda", device_id if device is None else device))
 
     # -- its state, out and back in -----------------------------------------------------------------------------------
 
@@ -304,13 +307,11 @@ class Layer(Hooked, LayerTree):
         return IncompatibleKeys(*copy_in(self, own, True, "from_torch_state_dict", strict))
 
 
-def _cast(tensor: Tensor, dtype: np.dtype[np.generic]) -> None:
-    if tensor._array.dtype != dtype:
-        tensor._array = tensor._array.astype(dtype)
-        tensor._version = [0]  # new memory; what was saved of the old stays as it is
-        tensor.__dict__.pop("_initial", None)  # an initializer draws other numbers in another dtype
-        if isinstance(tensor._grad, Tensor):  # what backwards have gathered counts in the next step
-            tensor._grad = Tensor(tensor._grad._array.astype(dtype))
+def _floating(dtype: DTypeLike, subject: str) -> np.dtype[Any]:
+    wanted = as_dtype(dtype, subject)
+    if not is_differentiable(wanted):
+        raise DTypeError(f"{subject}: expected a floating dtype, got {wanted}")
+    return wanted
 
 
 Module = Layer

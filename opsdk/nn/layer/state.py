@@ -1,4 +1,4 @@
-"""The state of a layer: its parameters and saved buffers by their dotted names, and values copied back into them."""
+"""The state of a layer: its tensors by their dotted names, values copied back into them, and where they are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from opsdk.autograd.creation import to_tensor
+from opsdk.autograd.device_tensor import put, tensor_of
 from opsdk.autograd.tensor import Tensor
+from opsdk.backends.memory.device import memory_at, place_of
+from opsdk.core.dtype import is_differentiable
 from opsdk.core.errors import AttributeValueError, DTypeError, ShapeError, StateDictError
 from opsdk.core.fit import as_numbers, fitted
+from opsdk.core.place import Place
 from opsdk.core.suggest import alternatives
 from opsdk.nn.layer.tree import LayerTree
 from opsdk.nn.parameter import UnsetTensor
@@ -119,3 +124,44 @@ def _as_array(subject: str, name: str, value: Any) -> np.ndarray:
         raise AttributeValueError(
             f"{subject}, {name!r}: expected a tensor or array, got {type(value).__name__}"
         ) from error
+
+
+def move(layer: LayerTree, place: Place | None, dtype: np.dtype[Any] | None) -> None:
+    """Moves parameters and buffers with their gradients to a place, and casts real floating ones; all or none.
+
+    Args:
+        layer: with all below it.
+        place: None leaves them where they are.
+        dtype: a floating one; None leaves them as they are.
+
+    Raises:
+        PlaceError: there is no such device here.
+    """
+    if place is not None:
+        memory_at(place, "Layer.to")
+    tensors = [each for each in (*layer.parameters(), *layer.buffers()) if not isinstance(each, UnsetTensor)]
+    grads = [each._grad if isinstance(each._grad, Tensor) else None for each in tensors]
+    made = [
+        (_made(each, place, dtype), None if grad is None else _made(grad, place, dtype))
+        for each, grad in zip(tensors, grads, strict=True)
+    ]
+    for tensor, (array, grad) in zip(tensors, made, strict=True):
+        if tensor._array.dtype != array.dtype:
+            tensor.__dict__.pop("_initial", None)  # an initializer draws other numbers in another dtype
+        if tensor._array is not array:
+            put(tensor, array)
+        if grad is not None:
+            tensor._grad = tensor_of(grad)  # what backwards have gathered counts in the next step
+    for each in layer.sublayers(include_self=True) if dtype is not None else ():
+        each._dtype = dtype
+
+
+# Any: an array of a place.
+def _made(tensor: Tensor, place: Place | None, dtype: np.dtype[Any] | None) -> Any:
+    """Returns what a tensor holds in a dtype and at a place: its own array where it is so already."""
+    array = tensor._array
+    is_cast = dtype is not None and array.dtype.kind != "c" and is_differentiable(array.dtype)
+    if is_cast and array.dtype != dtype:
+        array = array.astype(dtype)
+    is_moved = place is not None and place_of(array) != place
+    return to_tensor(tensor_of(array), place=place)._array if is_moved else array

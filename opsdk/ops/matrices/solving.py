@@ -21,10 +21,22 @@ from opsdk.ops.shape import transpose, unsqueeze
 # Any, in the backwards of built-in ops: arrays, tensors or Program variables, whichever runtime calls.
 
 
-def _check(x: TensorSpec | np.ndarray, subject: str) -> None:
+def check_square(x: TensorSpec | np.ndarray, subject: str) -> None:
+    """Checks that matrices have as many rows as columns.
+
+    Raises:
+        ShapeError: they have not, or it is a vector.
+    """
     sizes = x.shape[-2:]
     if len(sizes) < 2 or (None not in sizes and sizes[0] != sizes[1]):
         raise ShapeError(f"op 'opsdk::{subject}': x expected square matrices, got shape {shape_text(tuple(x.shape))}")
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Returns what LAPACK computes a dtype in: 16-bit floats in float32, whole numbers in float64."""
+    if dtype.kind in "biu":
+        return np.dtype("float64")
+    return np.dtype("float32") if dtype.itemsize == 2 else dtype
 
 
 def _solved(compute: Callable[..., np.ndarray], *arrays: np.ndarray, subject: str) -> np.ndarray:
@@ -34,10 +46,9 @@ def _solved(compute: Callable[..., np.ndarray], *arrays: np.ndarray, subject: st
         ShapeError: the matrices are not square.
         InputValueError: a matrix has no inverse.
     """
-    _check(arrays[0], subject)
+    check_square(arrays[0], subject)
     dtype = arrays[-1].dtype
-    wide = np.dtype("float32") if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
-    wide = np.dtype("float64") if wide.kind in "biu" else wide
+    wide = widened(dtype)
     try:
         return compute(*[array.astype(wide, copy=False) for array in arrays]).astype(as_floating(dtype), copy=False)
     except np.linalg.LinAlgError as error:
@@ -54,7 +65,7 @@ def inverse(x: np.ndarray) -> np.ndarray:
 
 @inverse.infer
 def _inverse(x: TensorSpec) -> TensorSpec:
-    _check(x, "inverse")
+    check_square(x, "inverse")
     return TensorSpec(x.shape, as_floating(x.dtype))
 
 
@@ -72,7 +83,7 @@ def solve(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @solve.infer
 def _solve(x: TensorSpec, y: TensorSpec) -> TensorSpec:
-    _check(x, "solve")
+    check_square(x, "solve")
     pairs = zip(x.shape[:-1], y.shape[:-1], strict=False)
     if x.ndim != y.ndim or any(None not in (a, b) and a != b for a, b in pairs) or x.dtype != y.dtype:
         raise ShapeError(
@@ -84,11 +95,12 @@ def _solve(x: TensorSpec, y: TensorSpec) -> TensorSpec:
 @solve.backward(composite=True)
 def solve_grad(x: Any, out: Any, dout: Any) -> Any:
     """The solution for the transposed matrix, and minus its product with the solution."""
-    dy = solve(_turned(x), dout)
+    dy = solve(turned(x), dout)
     return scale(matmul(dy, out, transpose_y=True), scale=-1.0), dy
 
 
-def _turned(x: Any) -> Any:
+def turned(x: Any) -> Any:
+    """Returns matrices with their rows as columns."""
     from_front = list(range(len(x.shape) - 2))
     return transpose(x, perm=[*from_front, -1, -2])
 
@@ -99,7 +111,7 @@ def _determinant(name: str, function: Any, doc: str) -> Op:
         return np.asarray(_solved(function, x, subject=name), like=x)
 
     def infer(x: TensorSpec) -> TensorSpec:
-        _check(x, name)
+        check_square(x, name)
         return TensorSpec(x.shape[:-2], as_floating(x.dtype))
 
     types = {"x": "np.ndarray", "return": "np.ndarray"}
@@ -128,7 +140,7 @@ def log_abs_det_grad(x: Any, dout: Any) -> Any:
 
 
 def _spread(factor: Any, x: Any) -> Any:
-    return elementwise_mul(unsqueeze(factor, axis=[-1, -2]), _turned(inverse(x)))
+    return elementwise_mul(unsqueeze(factor, axis=[-1, -2]), turned(inverse(x)))
 
 
 def _regular(rng: np.random.Generator) -> Iterator[np.ndarray]:

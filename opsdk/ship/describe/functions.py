@@ -13,6 +13,7 @@ import opsdk
 from opsdk.define.op import Op
 from opsdk.nn import functional
 from opsdk.ops import functions, methods, numpy_protocol
+from opsdk.ops.composites import linalg
 
 COMMAND = "python -m opsdk.ship.describe.functions > docs/composites.md"
 _INTRODUCTION = f"""# What a composite may call
@@ -49,8 +50,11 @@ def page() -> str:
     del made["to_tensor"]  # which makes a tensor of anything
     plain = {name: getattr(opsdk, name) for name in sorted(vars(functions)["__all__"])}
     neural = {name: getattr(functional, name) for name in sorted(vars(functional)["__all__"]) if name not in plain}
+    matrices = {name: getattr(linalg, name) for name in linalg.__all__ if name not in plain}
     parts = [
         *(_INTRODUCTION, "## Functions", _table("opsdk", plain)),
+        "Of matrices alone, beside those of the same names above:",
+        _table("opsdk.linalg", matrices),
         "`opsdk.vjp(f, inputs, cotangents)` goes back through a function of these. Those of neural networks:",
         *(_table("opsdk.nn.functional", neural), "## Made of nothing", _table("opsdk", made), _SIZES),
         *("## Methods and operators", _methods(), _CHOICES, "## Under NumPy's names", _numpy(), _WRITES),

@@ -16,7 +16,7 @@ import numpy as np
 
 from opsdk.backends.call.overlap import check_changeable
 from opsdk.core.current import Current
-from opsdk.core.errors import NameClashError, ProgramError, ShapeError
+from opsdk.core.errors import NameClashError, PlaceError, ProgramError, ShapeError
 from opsdk.core.fit import as_numbers, fitted
 from opsdk.core.place import Place
 from opsdk.core.spec import shape_text
@@ -121,7 +121,13 @@ class Scope:
     def own(self, name: str) -> np.ndarray | None:
         """Returns the array of a name that is here, in a layer or apart, or None."""
         tensor = self._tensors.get(name) if self is _PROCESS else None
-        return self.values.get(name) if tensor is None else tensor._array
+        if tensor is None:
+            return self.values.get(name)
+        if not isinstance(tensor._array, np.ndarray):
+            raise PlaceError(
+                f"parameter {name!r}: expected host memory, where Programs run, got {tensor.place}; use layer.cpu()"
+            )
+        return tensor._array
 
     def put(self, name: str, value: np.ndarray) -> None:
         """Writes a value here, into the layer that has it or apart."""

@@ -5,7 +5,8 @@ import pytest
 
 import opsdk
 from opsdk import nn
-from opsdk.core.errors import AttributeValueError, DTypeError, NameClashError
+from opsdk.backends.cuda.runtime import can_run
+from opsdk.core.errors import AttributeValueError, DTypeError, NameClashError, PlaceError
 
 
 class Model(nn.Layer):
@@ -436,14 +437,45 @@ def test_casts(cast, dtype):
 
 
 def test_casting_to_whole_numbers_is_refused():
-    with pytest.raises(DTypeError, match=r"Layer.astype: expected a floating dtype, got int64"):
+    with pytest.raises(DTypeError, match=r"Layer.to: expected a floating dtype, got int64"):
         nn.Linear(1, 1).to("int64")
+    with pytest.raises(DTypeError, match=r"Layer.astype: expected a floating dtype, got bool"):
+        nn.Linear(1, 1).astype("bool")
 
 
-@pytest.mark.parametrize("device", ["cuda", "gpu:0", opsdk.CUDAPlace(0)])
-def test_another_place_is_refused(device):
-    with pytest.raises(AttributeValueError, match=r"Layer.to: device expected cpu, the only place served yet, got"):
-        nn.Linear(1, 1).to(device)
+@pytest.mark.skipif(can_run(), reason="a device is there")
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda net: net.to("cuda", "float64"),
+        lambda net: net.to(device="gpu:0", dtype="float64"),
+        lambda net: net.cuda().double(),
+        lambda net: net.cuda(device=opsdk.CUDAPlace(1)).double(),
+    ],
+)
+def test_a_device_that_is_not_there_is_said_and_nothing_changes(move):
+    net = nn.Linear(1, 1)
+    with pytest.raises((PlaceError, ImportError), match=r"Layer.to.*(?i:cuda|cupy)"):
+        move(net)
+    assert net.weight.dtype == np.float32
+    assert net(opsdk.ones([1, 1])).shape == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["tpu", 3])
+def test_what_names_no_place_is_refused(name):
+    with pytest.raises(PlaceError, match=f"Layer.to: device expected 'cpu', 'cuda', 'cuda:0' or a place, got {name!r}"):
+        nn.Linear(1, 1).to(device=name)
+
+
+@pytest.mark.parametrize("name", ["cpu", "float32", True])
+def test_what_names_no_cuda_device_is_refused(name):
+    with pytest.raises(PlaceError, match=f"Layer.cuda: device expected a number, 'cuda:0' or .*, got {name!r}"):
+        nn.Linear(1, 1).cuda(name)
+
+
+def test_a_tensor_says_place_and_dtype():
+    other = opsdk.zeros([1], "float64")
+    assert nn.Linear(1, 1).to(other).weight.dtype == nn.Linear(1, 1).to("cpu", other, True).weight.dtype == np.float64
 
 
 # -- printing ---------------------------------------------------------------------------------------------------------
@@ -481,11 +513,6 @@ def test_a_strict_set_sublayer_replaces_only():
     assert str(made[0]) == "ReLU()"
     with pytest.raises(AttributeError, match="no attribute 'more'"):
         made.set_sublayer("more", nn.ReLU(), strict=True)
-
-
-def test_a_gpu_is_refused_by_name():
-    with pytest.raises(AttributeValueError, match="device expected cpu, the only place served yet, got cuda"):
-        nn.Linear(1, 1).cuda()
 
 
 def test_a_buffer_that_is_not_persistent_is_left_out_of_the_state():
