@@ -1,4 +1,4 @@
-"""`python -m benchmarks.hostile`: damaged and hostile files, of every format that `opsdk.load` reads.
+"""`python -m benchmarks.hostile`: damaged and hostile files, of every format that `opsdk.load` and `jit.load` read.
 
 A file is loaded, or refused with an error of opsdk. Anything else is a fault: another exception, something that was run
 or opened, more memory than twice the file's size beside what every load takes.
@@ -7,11 +7,15 @@ or opened, more memory than twice the file's size beside what every load takes.
 from __future__ import annotations
 
 import argparse
+import copy
+import hashlib
 import io
+import json
 import pickle
 import random
 import struct
 import sys
+import tempfile
 import time
 import tracemalloc
 from collections import Counter
@@ -28,10 +32,12 @@ import numpy as np
 
 import opsdk
 from benchmarks.report import machine
-from opsdk import nn
+from opsdk import jit, nn
 from opsdk.core.errors import OpsdkError
 from opsdk.core.files import tensors
 from opsdk.nn.layer.state import NAME_TABLE
+from opsdk.static import InputSpec
+from opsdk.static.files.model import INFO, MODEL, PARAMS, Model
 
 # What a load takes beside arrays: containers, which are tens of bytes in Python for one in a file, messages, layers.
 SLACK = 1 << 19  # bytes
@@ -50,12 +56,16 @@ class Format(NamedTuple):
         classes: those that loading is told of.
         splices: what a hostile file has at any place of it.
         content: what a file of opsdk holds, to be written anew with another text: its checksum is right then.
+        load: what reads it.
+        is_json: its text is JSON, of which two files in three have other values, and are JSON still.
     """
 
     whole: bytes
     classes: tuple[type, ...]
     splices: tuple[bytes, ...]
     content: tensors.Content | None = None
+    load: Callable[..., Any] = opsdk.load  # Any: a value
+    is_json: bool = False
 
 
 class Net(nn.Layer):
@@ -96,6 +106,42 @@ _PICKLE = (
     *(b"(" * 2000, b"]" * 2000 + b"a" * 1999),
     b")q\xf0" + b"h\xf0h\xf0\x86q\xf0" * 60 + b"}h\xf0Ns",  # a key whose hash would take for ever
 )
+_PROGRAM = (
+    *(b'"op": "os::system@1"', b'"op": "opsdk::relu@9"', b'"packages": {"os": "\\u001b[2J"}', b'"check": true,'),
+    *(
+        b'"gradient_of": "opsdk::relu@1",',
+        b'"part_of": 0,',
+        b'"residuals": {"a": "b"},',
+        b'"specs": {"x": ["list", []]},',
+    ),
+    *(b'"shape": [1099511627776, 1099511627776],', b'"shape": [-1],', b'"dtype": "bool",', b'"persistable": true,'),
+    *(b'"constant": {"dtype": "int8", "shape": [99999999999], "base64": ""},', b'"parameter": [1.0, null, true],'),
+    *(
+        b'{"op": "opsdk::relu@1", "in": {}, "out": {}},',
+        b'"variable": "nowhere"',
+        b'"opsdk.program": 2,',
+        b"-0.0",
+        b"null",
+    ),
+)
+_VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2**63,
+    1e308,
+    float("nan"),
+    "",
+    "x",
+    "nowhere",
+    "opsdk::relu@1",
+    "os::system@1",
+    [],
+    {},
+    [[]],
+)
 _NUMBERS = (*(struct.pack("<Q", n) for n in (2**63 - 1, 2**62, 2**40, 2**31, 2**64 - 1)), b"\x10" + b"\xff" * 9)
 
 
@@ -123,6 +169,42 @@ def _dense() -> bytes:
     return made
 
 
+class _Held(Model):
+    """A model whose files are in memory."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
+        super().__init__("held", "benchmark")
+
+    def _read(self, path: str) -> bytes:
+        return self._files[path.removeprefix("held")]
+
+
+def _model_formats() -> dict[str, Format]:
+    """Returns each file of a model, beside the other two as they were; checksums are those of what is damaged."""
+    with tempfile.TemporaryDirectory() as folder:
+        jit.save(Net().body, f"{folder}/held", [InputSpec([None, 3])])
+        files = {suffix: Path(f"{folder}/held{suffix}").read_bytes() for suffix in (MODEL, PARAMS, INFO)}
+
+    def loads(suffix: str) -> Callable[..., Any]:  # Any: a layer
+        def load(file: io.BytesIO, classes: Sequence[type]) -> Any:
+            held = {**files, suffix: file.read()}
+            if suffix != INFO:
+                info = json.loads(held[INFO])
+                info["sha256"][suffix] = hashlib.sha256(held[suffix]).hexdigest()
+                held[INFO] = json.dumps(info).encode()
+            return jit.TranslatedLayer(_Held(held))
+
+        return load
+
+    arrays = tensors.read(io.BytesIO(files[PARAMS]), "benchmark")
+    return {
+        f"a model's {MODEL}": Format(files[MODEL], (), _PROGRAM + _JSON, load=loads(MODEL), is_json=True),
+        f"a model's {PARAMS}": Format(files[PARAMS], (), _JSON + _NUMBERS, arrays, loads(PARAMS)),
+        f"a model's {INFO}": Format(files[INFO], (), _PROGRAM + _JSON, load=loads(INFO), is_json=True),
+    }
+
+
 def formats() -> dict[str, Format]:
     """Returns every format by what it is called."""
     state = {"fc.weight": np.ones((3, 2), "float32"), "fc.bias": np.zeros(2), "step": 3, "lr": [0.1, None, "x", 2**70]}
@@ -136,6 +218,7 @@ def formats() -> dict[str, Format]:
         "a state, by paddle.save, protocol 2": Format(pickle.dumps(arrays, 2), (), _PICKLE),
         "a state, by paddle.save, protocol 4": Format(pickle.dumps(arrays, 4), (), _PICKLE),
         "parameters of Paddle's core": Format(_dense(), (), _NUMBERS),
+        **_model_formats(),
     }
 
 
@@ -144,12 +227,40 @@ def formats() -> dict[str, Format]:
 
 def damaged(form: Format, draw: random.Random) -> bytes:
     """Returns a file that differs from a right one; of opsdk's own two in three are whole, and their text differs."""
-    if form.content is None or draw.random() < 1 / 3:
+    if draw.random() < 1 / 3 or (form.content is None and not form.is_json):
         return _damaged(form.whole, form.splices, draw)
+    if form.content is None:
+        return _changed(form.whole, draw)
     arrays, text = form.content
     file = io.BytesIO()
     tensors.write(file, arrays, _damaged((text or "").encode(), form.splices, draw).decode(errors="replace"))
     return file.getvalue()
+
+
+def _changed(whole: bytes, draw: random.Random) -> bytes:
+    """Returns JSON of which some values are others, those of other places, gone, or twice."""
+    document = json.loads(whole)
+    for _ in range(draw.choice((1, 1, 1, 2, 4))):
+        places = _places(document)
+        (held, key), (other, name) = draw.choice(places), draw.choice(places)
+        match draw.randrange(4):
+            case 0:
+                held[key] = draw.choice(_VALUES)
+            case 1 if isinstance(held, list):
+                held.insert(key, copy.deepcopy(other[name]))
+            case 2:
+                del held[key]
+            case _:
+                held[key] = copy.deepcopy(other[name])
+        if not document:
+            break
+    return json.dumps(document).encode()
+
+
+def _places(node: Any) -> list[tuple[Any, Any]]:  # Any: JSON
+    """Returns the places of a document: containers and keys."""
+    pairs = list(node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())
+    return [(node, key) for key, _ in pairs] + [place for _, value in pairs for place in _places(value)]
 
 
 def _damaged(whole: bytes, splices: Sequence[bytes], draw: random.Random) -> bytes:
@@ -233,13 +344,13 @@ class Tally:
         self.seconds += other.seconds
 
 
-def judge(data: bytes, form: Format, load: Callable[..., Any] = opsdk.load) -> tuple[str, str, int]:  # Any: a value
+def judge(data: bytes, form: Format, load: Callable[..., Any] | None = None) -> tuple[str, str, int]:  # Any: a value
     """Loads a file.
 
     Args:
         data: its bytes.
         form: which format it once was of.
-        load: what reads it.
+        load: what reads it; that of the format unless given.
 
     Returns:
         The outcome; what is wrong about it, empty where nothing is; the bytes it took beside twice the file.
@@ -249,7 +360,7 @@ def judge(data: bytes, form: Format, load: Callable[..., Any] = opsdk.load) -> t
     outcome, fault = "loaded", ""
     _WATCH.begin()
     try:
-        load(io.BytesIO(data), classes=form.classes)
+        (load or form.load)(io.BytesIO(data), classes=form.classes)
     except OpsdkError as error:
         outcome = type(error).__name__
     except BaseException as error:  # whatever it is: that is what is looked for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,7 @@ class Predictor:
         self._subject = model.subject
         function = model.function(FORWARD)
         self._program, self._outputs = function.program, function.outputs
-        self._inputs: list[str] = list(function.inputs)
-        self._names: list[str] = []
-        read_tree(self._outputs, self._names.append)
+        self._inputs, self._names = function.inputs, function.names
         self._scope = Scope()
         kept = [v.name for v in self._program.list_vars() if v.persistable]
         self._scope.commit({name: model.arrays[name] for name in kept})
@@ -57,13 +55,16 @@ class Predictor:
             ArityError: other inputs than the model has.
             FeedError: one is of another dtype or shape.
         """
+        made = Predictor.run(self, self._fed_by(arrays, named))
+        return read_tree(self._outputs, dict(zip(self._names, made, strict=True)).__getitem__)
+
+    def _fed_by(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         feed = dict(zip(self._inputs, arrays, strict=False))
         if len(arrays) > len(self._inputs) or feed.keys() & named.keys():
             raise ArityError(
                 f"{self._subject}: expected inputs {', '.join(self._inputs)}, got {len(arrays)} by position"
             )
-        made = self.run({**feed, **named})
-        return read_tree(self._outputs, dict(zip(self._names, made, strict=True)).__getitem__)
+        return {**feed, **named}
 
     def run(self, feed: Mapping[str, Any]) -> list[np.ndarray]:
         """Returns the outputs, as a list, for arrays by the names of inputs.
@@ -158,8 +159,7 @@ class PaddlePredictor(Predictor):
         """Runs the model on what the handles took, or on a list of arrays, which gives a list of arrays."""
         if isinstance(feed, Mapping):
             return super().run(feed)
-        given = self._fed if feed is None else dict(zip(self._inputs, feed, strict=True))
-        made = super().run(given)
+        made = super().run(self._fed if feed is None else self._fed_by(feed, {}))
         self._made.update(zip(self._names, made, strict=True))
         return True if feed is None else made
 

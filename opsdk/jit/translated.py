@@ -9,7 +9,7 @@ import numpy as np
 
 from opsdk.autograd.creation import to_tensor
 from opsdk.autograd.tensor import Tensor
-from opsdk.core.errors import ArityError, DTypeError, ProgramError, SavedFileError, ShapeError
+from opsdk.core.errors import ArityError, DTypeError, LayerNameError, ProgramError, SavedFileError, ShapeError
 from opsdk.core.spec import shape_text
 from opsdk.jit.replay import Replay
 from opsdk.jit.tracing import leaves
@@ -17,7 +17,7 @@ from opsdk.nn.layer.layer import Layer
 from opsdk.nn.parameter import Parameter
 from opsdk.static.build.input import InputSpec
 from opsdk.static.files.model import FORWARD, Function, Kept, Model, write_model
-from opsdk.static.files.values import NotWrittenError, read_tree
+from opsdk.static.files.values import read_tree
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
 
@@ -60,9 +60,13 @@ class TranslatedLayer(Layer):
         self._evaluated_only = model.evaluated_only
         self._tensors: dict[str, Tensor] = {}
         for path, kept in model.state.items():
-            self._place(path, kept, model)
-        self._wanted: dict[str, list[str]] = {}
-        self._replays = {name: self._replay(name, function) for name, function in self._functions.items()}
+            try:
+                self._place(path, kept, model)
+            except LayerNameError as error:
+                raise SavedFileError(
+                    f"{model.subject}: {path[:60]!r} expected to be a part of a layer, {error}"
+                ) from None
+        self._replays = {name: self._replay(function) for name, function in self._functions.items()}
         Layer.train(self, False)
 
     def _place(self, path: str, kept: Kept, model: Model) -> None:
@@ -83,20 +87,11 @@ class TranslatedLayer(Layer):
         else:
             owner.register_buffer(last, held, kind == "buffer")
 
-    def _replay(self, name: str, function: Function) -> Replay:
-        names = self._wanted[name] = []
-        try:
-            read_tree(function.outputs, names.append)
-            inputs = function.inputs
-            known = function.program.global_block().vars
-            if not isinstance(inputs, list) or any(one not in known for one in (*inputs, *names)):
-                raise NotWrittenError("inputs and outputs expected names of variables")
-        except NotWrittenError as error:
-            raise SavedFileError(f"{self._subject}: {error}; damaged?") from None
-        for variable in known.values():
+    def _replay(self, function: Function) -> Replay:
+        for variable in function.program.list_vars():
             if variable.persistable and variable.name not in self._tensors:
                 raise SavedFileError(f"{self._subject}: {variable.name!r} expected to be part of the state; damaged?")
-        return Replay(function.program, names, self._subject)
+        return Replay(function.program, function.names, self._subject)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Computes what the layer that was saved did.
@@ -109,7 +104,7 @@ class TranslatedLayer(Layer):
         function = self._functions[name]
         given = self._given(function, inputs, named)
         state = {name: tensor for name, tensor in self._tensors.items() if name in function.program.global_block().vars}
-        made = self._replays[name]({**state, **given}, self._wanted[name])
+        made = self._replays[name]({**state, **given}, function.names)
         return read_tree(function.outputs, made.__getitem__)
 
     def _given(self, function: Function, inputs: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

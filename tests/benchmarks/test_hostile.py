@@ -46,7 +46,7 @@ def test_what_a_load_does_beside_reading_is_heard_and_right_files_are_loaded():
     assert refused == ["SavedFileError", ""]
 
 
-@pytest.mark.slow  # 120,000 files
+@pytest.mark.slow  # 180,000 files
 def test_many_damaged_files_are_loaded_or_refused():
     run = in_a_process("-m", "benchmarks.hostile", "--count", "20000", "--jobs", "1", "--seed", "1000")
     rows = [line.split(" | ") for line in run.stdout.splitlines() if " | " in line][1:]

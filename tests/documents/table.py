@@ -17,7 +17,6 @@ TITLES = {
 }
 # Those that wait for what they need.
 LATER = {
-    **dict.fromkeys(("A14", "A23", "E8", "E9", "E10", "E11", "E12", "E14", "E16"), "wants Programs on disk"),
     **dict.fromkeys(("F1", "F2", "F3", "F5"), "of the static side"),
     "E2": "advice, of which nothing can be run",
 }

@@ -1,4 +1,4 @@
-"""Document 004, item by item: what is saved, and loaded again. Items that need Programs on disk are elsewhere."""
+"""Document 004, item by item: what is saved, and loaded again. Programs on disk are in test_deployment.py."""
 
 import shutil
 import subprocess

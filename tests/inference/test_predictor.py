@@ -131,5 +131,7 @@ def test_handles_take_and_give_arrays(net, prefix):
     assert given.shape() == [2, 2]
     assert np.array_equal(predictor.run([x])[0], expected)
     assert np.array_equal(predictor.run({"x": x})[0], expected)
+    with pytest.raises(ArityError, match="expected inputs x, got 2 by position"):
+        predictor.run([x, x])
     with pytest.raises(FetchError, match=r"Predictor '.*m': 'y' expected among x"):
         predictor.get_input_handle("y")

@@ -143,9 +143,7 @@ def load_inference_model(path_prefix: str, executor: Any = None) -> list[Any]:
                 block.rename(variable, _free(block, scope, variable.name))
             made[variable.name] = array
         scope.commit(made)
-    names: list[str] = []
-    values.read_tree(function.outputs, names.append)
-    return [program, list(function.inputs), [block.vars[name] for name in names]]
+    return [program, list(function.inputs), [block.vars[name] for name in function.names]]
 
 
 def _is_equal(held: np.ndarray, array: np.ndarray) -> bool:

@@ -18,7 +18,7 @@ from opsdk.core.files import tensors
 from opsdk.core.files.atomic import replacing
 from opsdk.core.spec import TensorSpec
 from opsdk.static.files.reading import Document
-from opsdk.static.files.values import spec
+from opsdk.static.files.values import NotWrittenError, read_tree, spec
 from opsdk.static.files.written import described, packages_of, text_of
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Variable
@@ -27,6 +27,7 @@ MODEL, PARAMS, INFO = ".pdmodel", ".pdiparams", ".pdiparams.info"
 _SUFFIXES = (INFO, PARAMS, MODEL, ".pdparams", ".pdopt")
 _VERSION = 1
 _KEY = "opsdk.info"
+_DEEPEST = 100  # layers in one another
 
 
 def prefix_of(path: str | os.PathLike[str], subject: str) -> str:
@@ -65,12 +66,27 @@ class Function:
 
     Args:
         program: the Program.
-        inputs, outputs: structures of names, as `values.tree` gives them.
+        inputs: names of data variables, in their order.
+        outputs: a structure of names, as `values.tree` gives it.
+
+    Attributes:
+        names: those in `outputs`, in their order.
+
+    Raises:
+        NotWrittenError: one is something else.
     """
 
     def __init__(self, program: Program, inputs: Any, outputs: Any) -> None:
         self.program = program
-        self.inputs = inputs
+        self.names: list[str] = []
+        read_tree(outputs, self.names.append)
+        known = program.global_block().vars
+        is_fed = isinstance(inputs, list) and all(isinstance(name, str) for name in inputs)
+        if not is_fed or not all(name in known and known[name].is_data for name in inputs):
+            raise NotWrittenError("inputs expected names of data variables")
+        if len({*inputs}) < len(inputs) or any(name not in known for name in self.names):
+            raise NotWrittenError("inputs and outputs expected names of variables, of inputs once each")
+        self.inputs: list[str] = inputs
         self.outputs = outputs
 
 
@@ -183,6 +199,7 @@ class Model:
                 kept.kind in KINDS and isinstance(kept.trainable, bool) and isinstance(kept.variable, str)
                 for kept in state.values()
             )
+            fits = fits and all(path.count(".") < _DEEPEST for path in state)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SavedFileError(f"{self.subject}: expected {INFO} in JSON, {error}; damaged?") from None
         if version != _VERSION:
@@ -214,7 +231,10 @@ class Model:
         for variable in program.list_vars():
             if variable.persistable:
                 self._check_value(variable)
-        return Function(program, written.get("inputs"), written.get("outputs"))
+        try:
+            return Function(program, written.get("inputs"), written.get("outputs"))
+        except (NotWrittenError, RecursionError) as error:
+            raise SavedFileError(f"{self.subject}, {name!r}: {error}; damaged?") from None
 
     def _check_value(self, variable: Variable) -> None:
         array = self.arrays.get(variable.name)

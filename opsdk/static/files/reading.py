@@ -79,7 +79,7 @@ class Document:
             raise SavedFileError(f"{where}: {error}; damaged, or edited?") from None
         except UnknownOpError as error:
             raise self._unknown(error, where) from None
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
             raise SavedFileError(
                 f"{where}: expected variables and operators, {type(error).__name__}: {str(error)[:80]}"
             ) from error

@@ -204,6 +204,36 @@ def test_a_variable_without_a_value_is_told(prefix):
         opened(prefix)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("inputs", None, "inputs expected names of data variables"),
+        ("inputs", [["x"]], "inputs expected names of data variables"),
+        ("inputs", ["nowhere"], "inputs expected names of data variables"),
+        ("inputs", ["x", "x"], "inputs and outputs expected names of variables, of inputs once each"),
+        ("outputs", {"variable": "nowhere"}, "inputs and outputs expected names of variables, of inputs once each"),
+        ("outputs", 3, "a structure of names expected variable, value, list, tuple or dict, got 3"),
+    ],
+)
+def test_a_function_of_what_is_not_there_is_told(prefix, name, value, words):
+    rewritten(prefix, lambda document: document["programs"]["forward"].update({name: value}))
+    with pytest.raises(SavedFileError, match=words):
+        opened(prefix)
+
+
+@pytest.mark.parametrize("path", ["", ".", "forward", "weight.b", "training"])
+def test_a_state_that_is_no_part_of_a_layer_is_told(prefix, path):
+    rewritten(prefix, lambda info: info["state"].update({path: info["state"]["bias"]}), INFO)
+    with pytest.raises(SavedFileError, match="expected to be a part of a layer, add_"):
+        jit.load(prefix)
+
+
+def test_a_state_of_too_many_layers_is_told(prefix):
+    rewritten(prefix, lambda info: info["state"].update({"a." * 100 + "b": info["state"]["bias"]}), INFO)
+    with pytest.raises(SavedFileError, match="expected checksums and a state"):
+        jit.load(prefix)
+
+
 def test_a_function_that_is_missing_is_told(prefix):
     rewritten(prefix, lambda document: document["programs"].pop("forward"))
     with pytest.raises(SavedFileError, match=r"expected function 'forward', the model has forward\.train"):
