@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opsdk.core.current import Current
-from opsdk.core.errors import DTypeError, InPlaceError, ProgramError, ShapeError
+from opsdk.core.errors import DTypeError, InPlaceError, PlaceError, ProgramError, ShapeError
 from opsdk.core.nested import each, flat
 from opsdk.core.spec import TensorSpec
 from opsdk.define.frontend import MAKER, dispatch
@@ -63,7 +63,13 @@ class Body:
 
         Raises:
             DTypeError, ShapeError: it takes others.
+            PlaceError: they are on a device.
         """
+        if not all(isinstance(value, np.ndarray) for value in values):
+            raise PlaceError(
+                "control flow: expected values in host memory, where Programs run, got some of a device; branch in "
+                "Python, or move them: x.cpu()"
+            )
         self.check([TensorSpec(value.shape, value.dtype) for value in values])
         if self._compiled is None:
             self._compiled = Compiled(self.program, self.program.global_block().ops)

@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import static
-from opsdk.core.errors import DTypeError, ShapeError
+from opsdk.core.errors import DTypeError, PlaceError, ShapeError
 from opsdk.static.control.body import Body, as_array
 
 
@@ -63,6 +63,11 @@ def test_a_body_takes_what_it_was_built_for():
         squared()([GIVEN[0].astype(np.float64), GIVEN[1]])
     with pytest.raises(ShapeError, match=r"control flow: 'a' expected float32\(2,\), .* got float32\(3,\)"):
         squared()([np.ones(3, np.float32), GIVEN[1]])
+
+
+def test_values_that_are_no_arrays_of_the_host_are_refused():
+    with pytest.raises(PlaceError, match="control flow: expected values in host memory, where Programs run"):
+        squared()([object(), GIVEN[1]])
 
 
 def test_numbers_of_python_have_the_dtypes_of_tensors():

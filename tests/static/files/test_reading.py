@@ -72,7 +72,7 @@ LINES = [
     ((V, 0, "dtype"), "object", "dtype"),
     ((V, 0, "data"), "yes", "data expected true or false, got yes"),
     ((V, 0, "parameter"), [1.0, None, True], "parameter 'x' expected known sizes, a rate and whether it is clipped"),
-    ((V, 2, "parameter"), [1.0], "expected blocks, ValueError: not enough values to unpack"),
+    ((V, 2, "parameter"), [1.0], "expected variables and operators, ValueError: not enough values to unpack"),
     ((V, 2, "parameter"), [1.0, "l2", True], "expected a regularizer that is a number, got l2"),
     ((V, 2, "constant"), {"dtype": "int8", "shape": [1], "numbers": [1]}, "expected float32(1,), got int8(1,)"),
     ((V, 0), None, "expected variables and operators, TypeError: "),
