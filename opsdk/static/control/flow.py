@@ -140,7 +140,7 @@ def switch_case(
         ProgramError: the number is none; or as of `cond`.
     """
     given = branch_fns.items() if isinstance(branch_fns, Mapping) else branch_fns
-    pairs = [pair if isinstance(pair, (tuple, list)) else (i, pair) for i, pair in enumerate(given)]
+    pairs = [(pair[0], pair[1]) if isinstance(pair, (tuple, list)) else (i, pair) for i, pair in enumerate(given)]
     table: dict[Any, Callable[[], Any]] = dict(pairs)
     if not pairs or len(table) < len(pairs) or not all(isinstance(key, int) for key in table):
         raise AttributeValueError(
