@@ -32,6 +32,11 @@ class CountedGenerator(np.random.Generator):
         self._key = key
         self._count = self._words = 0
 
+    @property
+    def key(self) -> int:
+        """The draw whose numbers these are."""
+        return self._key
+
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Draws uniform numbers in [0, 1) of float32 or float64, as NumPy's does."""
         return self._next("uniform", size, dtype, out)

@@ -35,7 +35,7 @@ class Replay:
         subject: who replays, for messages.
 
     Raises:
-        ProgramError: the Program has a gradient, or several Blocks.
+        ProgramError: the Program has a gradient.
     """
 
     def __init__(self, program: Program, wanted: Sequence[str], subject: str) -> None:
@@ -47,8 +47,6 @@ class Replay:
                     "run the Program with an Executor, or take the gradient of what is replayed",
                     at=str(operator.origin),
                 )
-        if program.num_blocks > 1:
-            raise ProgramError(f"{subject}: expected one Block, got {program.num_blocks}")
         lasting = [v.name for v in block.vars.values() if v.persistable]
         operators = needed_for([*wanted, *lasting], block.ops)
         self._slots = {name: number for number, name in enumerate(block.vars)}

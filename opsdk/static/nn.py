@@ -1,4 +1,4 @@
-"""Building blocks of static networks: `fc`, and `accuracy`, which measures one."""
+"""Building blocks of static networks: `fc`, branches and loops, and `accuracy`, which measures one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from opsdk.core.errors import ProgramError
 from opsdk.core.names import unique_name
 from opsdk.ops import functions, loss
 from opsdk.ops.initializer import as_param_attr
+from opsdk.static.control.flow import case as case
+from opsdk.static.control.flow import cond as cond
+from opsdk.static.control.flow import switch_case as switch_case
+from opsdk.static.control.flow import while_loop as while_loop
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.parameter import create_parameter
 from opsdk.static.ir.program import default_main_program, default_startup_program

@@ -8,11 +8,14 @@ import pytest
 import opsdk.nn  # registers its ops
 import opsdk.static  # noqa: F401 - as well
 from opsdk.backends.memory.simulated import SimulatedArray
+from opsdk.core.errors import PlaceError
 from opsdk.define.op import REGISTRY
 from opsdk.verify.inputs.calls import each, flat
 from opsdk.verify.inputs.sampling import calls_of
 
-OPS = sorted((op for op in REGISTRY if op.opdef.name.startswith("opsdk::")), key=lambda op: op.opdef.name)
+HOST = ("cond", "cond_grad", "while_loop", "while_loop_grad")  # whose bodies are Programs, which run in host memory
+BUILTIN = sorted((op for op in REGISTRY if op.opdef.name.startswith("opsdk::")), key=lambda op: op.opdef.name)
+OPS = [op for op in BUILTIN if op.opdef.schema.name not in HOST]
 MOST = 8  # calls of one op; an op's own samples come first
 
 
@@ -51,6 +54,17 @@ def on_the_host(op):
 def test_a_built_in_op_gives_on_the_device_what_it_gives_on_the_host(op):
     for call, wanted in on_the_host(op):
         assert_as_on_the_host(op, call, wanted)
+
+
+@pytest.mark.parametrize("name", ["cond", "while_loop"])
+def test_branches_and_loops_are_refused_by_name(name):
+    op = next(op for op in BUILTIN if op.opdef.schema.name == name)
+    call = calls_of(op.opdef, None, 0)[0]
+    inputs = each(call.inputs, lambda array: SimulatedArray(np.array(array)))
+    with pytest.raises(
+        PlaceError, match="control flow: expected values in host memory, where Programs run, got some of"
+    ):
+        op(*inputs, **call.attrs)
 
 
 def test_references_call_only_what_cupy_has(monkeypatch):

@@ -101,8 +101,14 @@ def test_a_program_with_a_gradient_is_not_replayed():
         Replay(main, [], "replay")
 
 
-def test_a_program_of_several_blocks_is_not_replayed():
+def test_branches_and_loops_are_replayed_with_their_gradients():
     main = static.Program()
-    main.blocks.append(static.Block(main, 1, 0))
-    with pytest.raises(ProgramError, match="replay: expected one Block, got 2"):
-        Replay(main, [], "replay")
+    with static.program_guard(main, static.Program()):
+        x = static.data("x", [2])
+        x.stop_gradient = False
+        y = static.nn.cond(x.sum() > 0, lambda: x * 3.0, lambda: opsdk.exp(x))
+        (z,) = static.nn.while_loop(lambda s: s.sum() < 20, lambda s: s * s, [y])
+    given = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    made = Replay(main, [z.name], "replay")({"x": given}, [z.name])[z.name]
+    made.sum().backward()
+    assert (made.tolist(), given.grad.tolist()) == ([9.0, 36.0], [18.0, 36.0])  # of (3 x)²

@@ -62,7 +62,7 @@ class _Making:
         return Maker(default_main_program().current_block()).constant(array)
 
 
-_BUILDING, _MAKING = _Building(), _Making()
+_BUILDING, MAKING = _Building(), _Making()
 
 
 def is_state(value: Any) -> bool:
@@ -161,14 +161,14 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     Raises:
         ProgramError: an argument is not a Program.
     """
-    with defaults_held(main_program, startup_program), MAKER.held(_MAKING), _Building():
+    with defaults_held(main_program, startup_program), MAKER.held(MAKING), _Building():
         yield
 
 
 def enable_static() -> None:
     """Has calls build the default Programs from here on, as inside of `program_guard`, in this thread or task."""
     switch(_Building, _BUILDING)
-    MAKER.change(_MAKING)
+    MAKER.change(MAKING)
 
 
 def disable_static() -> None:

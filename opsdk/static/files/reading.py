@@ -17,6 +17,7 @@ from opsdk.define.op import find_op
 from opsdk.define.opdef import OpDef
 from opsdk.static.build.frontend import guard_of
 from opsdk.static.build.recording import infer, may_agree
+from opsdk.static.control.body import Body
 from opsdk.static.files import values
 from opsdk.static.files.values import NotWrittenError
 from opsdk.static.files.written import FLAGS, KEY, VERSION, asked
@@ -26,6 +27,7 @@ from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Parameter, Variable
 
 # Any, in this file: what JSON has.
+_DEEPEST = 50  # bodies in one another
 
 
 class Document:
@@ -72,13 +74,15 @@ class Document:
         """
         where = f"{self.subject}, {name!r}"
         try:
-            return self._made(self.programs[name])
+            return made_of(self.programs[name])
         except NotWrittenError as error:
             raise SavedFileError(f"{where}: {error}; damaged, or edited?") from None
         except UnknownOpError as error:
             raise self._unknown(error, where) from None
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
-            raise SavedFileError(f"{where}: expected blocks, {type(error).__name__}: {str(error)[:80]}") from error
+            raise SavedFileError(
+                f"{where}: expected variables and operators, {type(error).__name__}: {str(error)[:80]}"
+            ) from error
 
     def _unknown(self, error: UnknownOpError, where: str) -> UnknownOpError:
         """Returns the error with what the file claims of the op's package, which is nobody's word but the file's."""
@@ -87,17 +91,31 @@ class Document:
         claim = "" if said is None else f"; the file says that {said[:80]!r} provides it"
         return UnknownOpError(f"{where}: {error}{claim}")
 
-    def _made(self, written: Any) -> Program:
-        program = Program()
-        program.random_seed = written.get("random_seed", 0)
-        blocks = written["blocks"]
-        if not isinstance(blocks, list) or not 1 <= len(blocks) <= 10_000:
-            raise NotWrittenError("blocks expected a list of at least one")
-        for number, block in enumerate(blocks):
-            if number:
-                program.blocks.append(Block(program, number, _whole(block["parent"], number)))
-            _fill(program.blocks[number], block)
-        return program
+
+def made_of(written: Any, depth: int = 0) -> Program:
+    """Returns the Program that was described.
+
+    Raises:
+        NotWrittenError: it is none.
+    """
+    if depth > _DEEPEST:
+        raise NotWrittenError(f"at most {_DEEPEST} bodies were expected in one another")
+    program = Program()
+    program.random_seed = written.get("random_seed", 0)
+    _fill(program.global_block(), written, depth)
+    return program
+
+
+def _body(written: Any, depth: int) -> Body:
+    program = made_of(written, depth + 1)
+    block = program.global_block()
+    names = [*written["inputs"], *written["outputs"]]
+    if not all(isinstance(name, str) and name in block.vars for name in names):
+        raise NotWrittenError("a body expected names of its own variables for inputs and outputs")
+    fed = [name for name, variable in block.vars.items() if variable.is_data or variable.persistable]
+    if sorted(fed) != sorted(written["inputs"]) or set(written["inputs"]) & set(written["outputs"]):
+        raise NotWrittenError("a body expected to read its inputs alone, and to give none of them")
+    return Body(program, written["inputs"], written["outputs"])
 
 
 def _whole(value: Any, below: int) -> int:
@@ -106,14 +124,14 @@ def _whole(value: Any, below: int) -> int:
     return value
 
 
-def _fill(block: Block, written: Any) -> None:
+def _fill(block: Block, written: Any, depth: int) -> None:
     for line in written["variables"]:
         block.add(_read_variable(block, line))
-    calls = [_read_operator(block, line, []) for line in written.get("calls", [])]
+    calls = [_read_operator(block, line, [], depth) for line in written.get("calls", [])]
     there = {name for name, v in block.vars.items() if v.is_data or v.persistable or v.value is not None}
     kept: set[str] = set()
     for line in written["operators"]:
-        operator = _read_operator(block, line, calls)
+        operator = _read_operator(block, line, calls, depth)
         missing = [name for name in operator.needed_arg_names if name not in there]
         missing += [key for key in operator.reads.values() if key not in kept]
         if missing:
@@ -159,25 +177,30 @@ def _flag(line: Any, name: str) -> bool:
     return value
 
 
-def _read_operator(block: Block, line: Any, calls: list[Operator]) -> Operator:
+def _read_operator(block: Block, line: Any, calls: list[Operator], depth: int) -> Operator:
     opdef = find_op(_text(line["op"])).opdef
     if _flag(line, "check"):
         if not opdef.is_composite:
             raise NotWrittenError(f"{opdef.subject}: expected one that is made of others, to be checked before them")
         opdef = guard_of(opdef)
     schema, where = opdef.schema, f"operator {opdef.name!r}"
-    inputs, outputs = (_read_slots(block, line[role], names, where) for role, names in _roles(opdef))
-    for decl, names in zip(schema.inputs, inputs.values(), strict=True):
-        fits = decl.kind == "list" or len(names) == 1 or (decl.kind == "optional" and not names)
-        if not fits or ("" in names and not decl.holes):
-            raise NotWrittenError(f"{where}: input {decl.name!r} expected {decl}, got {len(names)} variables")
     decls = {decl.name: decl for decl in schema.attrs}
     asks = {name for name, _ in getattr(opdef.infer, "asks", ())}
     given = line.get("attrs", {})
     for name in given:
         if name not in decls and name not in asks:
             raise NotWrittenError(f"{where}: no attribute is called {str(name)[:40]!r}; was it of another version?")
-    attrs = {name: values.read_attribute(value, decls.get(name) or asked(name)) for name, value in given.items()}
+    attrs = {
+        name: _body(value, depth)
+        if isinstance(value, dict) and name in schema.callables
+        else values.read_attribute(value, decls.get(name) or asked(name))
+        for name, value in given.items()
+    }
+    inputs, outputs = (_read_slots(block, line[role], names, where) for role, names in _roles(opdef))
+    for decl, names in zip(schema.inputs, inputs.values(), strict=True):
+        fits = decl.kind == "list" or len(names) == 1 or (decl.kind == "optional" and not names)
+        if not fits or ("" in names and not decl.holes):
+            raise NotWrittenError(f"{where}: input {decl.name!r} expected {decl}, got {len(names)} variables")
     role = line.get("role", FORWARD)
     if role not in (FORWARD, BACKWARD, OPTIMIZE):
         raise NotWrittenError(f"{where}: role expected forward, backward or optimize, got {str(role)[:20]}")

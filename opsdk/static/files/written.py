@@ -17,6 +17,7 @@ from opsdk.define.schema.attr_type import AttrType
 from opsdk.define.schema.attribute import AttrDecl
 from opsdk.define.schema.scalars import SPEC
 from opsdk.static.build.frontend import guard_of
+from opsdk.static.control.body import Body
 from opsdk.static.files import values
 from opsdk.static.ir.block import Block
 from opsdk.static.ir.operator import FORWARD, PY_FUNC, Operator
@@ -39,7 +40,7 @@ def text_of(programs: Mapping[str, dict[str, Any]], packages: Mapping[str, str])
 
 def _pretty(node: Any, indent: str) -> str:
     whole = json.dumps(node, allow_nan=False, ensure_ascii=False)
-    if len(whole) + len(indent) <= _WIDTH or not isinstance(node, (dict, list)) or len(indent) >= 6:
+    if len(whole) + len(indent) <= _WIDTH or not isinstance(node, (dict, list)) or len(indent) >= 4:
         return whole
     more = indent + " "
     if isinstance(node, dict):
@@ -55,8 +56,8 @@ def described(program: Program, subject: str) -> dict[str, Any]:
         ProgramError: an operator is a py_func, or of an op that other processes do not find by its name; or holds code.
     """
     with program.lock:
-        blocks = [_block(block, subject) for block in program.blocks]
-    return {**({"random_seed": program.random_seed} if program.random_seed else {}), "blocks": blocks}
+        block = _block(program.global_block(), subject)
+    return {**({"random_seed": program.random_seed} if program.random_seed else {}), **block}
 
 
 def _block(block: Block, subject: str) -> dict[str, Any]:
@@ -65,7 +66,6 @@ def _block(block: Block, subject: str) -> dict[str, Any]:
         if operator.part_of is not None and not any(operator.part_of is one for one in calls):
             calls.append(operator.part_of)
     made: dict[str, Any] = {
-        "parent": block.parent_idx,
         "variables": [_variable(variable, subject) for variable in block.vars.values()],
         "operators": [_operator(operator, calls, subject) for operator in block.ops],
     }
@@ -101,7 +101,12 @@ def _operator(operator: Operator, calls: list[Operator], subject: str) -> dict[s
     made["out"] = {slot: names for slot, names in operator.outputs.items() if names}
     decls = {decl.name: decl for decl in opdef.schema.attrs}
     try:
-        attrs = {name: values.attribute(value, decls.get(name, asked(name))) for name, value in operator.attrs.items()}
+        attrs = {
+            name: _body(value, subject)
+            if isinstance(value, Body)
+            else values.attribute(value, decls.get(name, asked(name)))
+            for name, value in operator.attrs.items()
+        }
     except ProgramError as error:
         raise ProgramError(f"{subject}: operator {operator.type!r}: {error}", at=str(operator.origin)) from None
     made |= {"attrs": attrs} if attrs else {}
@@ -116,6 +121,11 @@ def _operator(operator: Operator, calls: list[Operator], subject: str) -> dict[s
     if operator.part_of is not None:
         made["part_of"] = next(i for i, call in enumerate(calls) if call is operator.part_of)
     return {**made, "at": str(operator.origin)}
+
+
+def _body(body: Body, subject: str) -> dict[str, Any]:
+    """Returns what stands for the body of a branch or loop: a Program, with what goes in and comes out."""
+    return {"inputs": list(body.inputs), "outputs": list(body.outputs), **described(body.program, subject)}
 
 
 def asked(name: str) -> AttrDecl:
@@ -153,7 +163,7 @@ def _named(opdef: OpDef, operator: Operator, subject: str) -> dict[str, Any]:
 def packages_of(program: Program) -> dict[str, str]:
     """Returns who provides the ops of a Program, by namespace: a package and its version, or the module."""
     found: dict[str, str] = {}
-    for operator in (operator for block in program.blocks for operator in block.ops):
+    for operator in (operator for block in program.blocks for operator in block.ops):  # those of bodies too
         namespace = operator.opdef.schema.namespace
         if namespace not in (BUILTIN, PY_FUNC) and namespace not in found:
             module = operator.opdef.origin.module

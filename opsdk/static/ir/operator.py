@@ -108,6 +108,11 @@ class Operator:
         return {name: seed for name, seed in found.items() if isinstance(seed, int)}
 
     @property
+    def bodies(self) -> list[Any]:
+        """The bodies of a branch or loop: closed Programs among its attributes."""
+        return [value for value in self.attrs.values() if hasattr(value, "program")]
+
+    @property
     def type(self) -> str:
         """The op's name; `py_func` for callables that have no registered name."""
         schema = self.opdef.schema
@@ -311,6 +316,8 @@ def tested(operators: Sequence[Operator]) -> list[Operator]:
 def _tested(operator: Operator) -> Operator:
     attrs = dict(operator.attrs)
     for name, value in attrs.items():
+        if hasattr(value, "program"):  # the body of a branch or a loop
+            attrs[name] = value.tested()
         is_mode = name in WHEN_TESTED and value is not None
         if is_mode and isinstance(value, bool):
             attrs[name] = WHEN_TESTED[name]

@@ -40,8 +40,7 @@ class Program:
         self.lock = threading.RLock()  # whoever builds or reads it as a whole has it
         self.version = 0
         self._random_seed = 0
-        self.blocks = [Block(self, 0)]
-        self._current = 0
+        self._block = Block(self, 0)
         self.ran_in: WeakSet[Scope] = WeakSet()
         self.updated_by: list[Any] = []  # Any: optimizers, which are built on Programs
 
@@ -76,12 +75,26 @@ class Program:
         self.touch()
 
     def global_block(self) -> Block:
-        """Returns block 0."""
-        return self.blocks[0]
+        """Returns block 0, whose operators a run calls."""
+        return self._block
 
     def current_block(self) -> Block:
-        """Returns the block that calls are appended to."""
-        return self.blocks[self._current]
+        """Returns the block that calls are appended to: block 0, since bodies are Programs of their own."""
+        return self._block
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Block 0, then those of the bodies of its branches and loops, each before what is inside of it."""
+        return [block for _, block in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, Block]]:
+        """Returns the blocks, each with the number of the one that it is inside of."""
+        found = [(-1, self._block)]
+        for parent, (_, block) in enumerate(found):  # which grows meanwhile
+            for inner in [body.program.global_block() for operator in block.ops for body in operator.bodies]:
+                if not any(inner is known for _, known in found):  # an op and its gradient have it both
+                    found.append((parent, inner))
+        return found
 
     def block(self, index: int) -> Block:
         """Returns a block by its number."""
@@ -113,8 +126,7 @@ class Program:
         made = Program()
         with self.lock:
             made._random_seed = self._random_seed
-            made.blocks = [_copied(block, made, for_test) for block in self.blocks]
-            made._current = self._current
+            made._block = _copied(self._block, made, for_test)
             made.updated_by = [*self.updated_by]
         return made
 
@@ -145,8 +157,8 @@ class Program:
         """Returns the Program as text: per block its variables, then its operators."""
         lines = []
         with self.lock:
-            for block in self.blocks:
-                lines.append(f"{{ // block_idx:{block.idx}  parent_idx:{block.parent_idx}")
+            for number, (parent, block) in enumerate(self._numbered()):
+                lines.append(f"{{ // block_idx:{number}  parent_idx:{parent}")
                 lines += [f"    {variable.to_string()}" for variable in block.vars.values()]
                 lines.append("")
                 lines += [f"    {operator.to_string()}" for operator in block.ops]

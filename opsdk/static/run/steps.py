@@ -93,12 +93,15 @@ class Compiled:
             step.private = [self.slots[n] for n in names if variables[n].persistable and n not in own]
             own.update(names, step.operator.output_arg_names)
 
-    def run(self, held: Mapping[str, np.ndarray | None], fed: Mapping[str, np.ndarray]) -> list[Any]:
+    def run(
+        self, held: Mapping[str, np.ndarray | None], fed: Mapping[str, np.ndarray], draw: int | None = None
+    ) -> list[Any]:
         """Runs every step; returns the values of all slots. Neither what is held nor what is fed is changed.
 
         Args:
             held: what the Scope has of the persistable names.
             fed: the feeds.
+            draw: decides what is drawn, in place of the number of the run that the Scope counts.
 
         Raises:
             NotInitializedError: a persistable value that is read has none.
@@ -112,8 +115,8 @@ class Compiled:
             values[self.slots[name]] = value
         for name in self.changed_feeds:
             values[self.slots[name]] = fed[name].copy()
-        count = 0
-        if self.counts:
+        count = draw or 0
+        if self.counts and draw is None:
             counter = held[RANDOM_COUNTER]
             count = 0 if counter is None else int(counter)
             if self.draws:

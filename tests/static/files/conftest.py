@@ -38,4 +38,4 @@ def simple(main):
     x = static.data("x", [None, 2], "float32")
     y = opsdk.relu(x) * np.float32([2.0])
     document = json.loads(text_of(main))
-    return document, document["programs"]["main"]["blocks"][0], y.name
+    return document, document["programs"]["main"], y.name

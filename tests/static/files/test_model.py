@@ -183,9 +183,7 @@ def test_a_text_that_is_not_utf_8_is_refused(prefix):
 def test_a_value_of_another_shape_than_its_variable_is_told(prefix):
     def wider(document):
         for program in document["programs"].values():
-            (line,) = (
-                line for line in program["blocks"][0]["variables"] if line["shape"] == [2] and "parameter" in line
-            )
+            (line,) = (line for line in program["variables"] if line["shape"] == [2] and "parameter" in line)
             line["dtype"] = "float64"
 
     rewritten(prefix, wider)
@@ -197,7 +195,7 @@ def test_a_variable_without_a_value_is_told(prefix):
     def more(document):
         for program in document["programs"].values():
             line = {"name": "spy", "dtype": "float32", "shape": [2], "persistable": True}
-            program["blocks"][0]["variables"].append(line)
+            program["variables"].append(line)
 
     rewritten(prefix, more)
     with pytest.raises(

@@ -72,11 +72,11 @@ LINES = [
     ((V, 0, "dtype"), "object", "dtype"),
     ((V, 0, "data"), "yes", "data expected true or false, got yes"),
     ((V, 0, "parameter"), [1.0, None, True], "parameter 'x' expected known sizes, a rate and whether it is clipped"),
-    ((V, 2, "parameter"), [1.0], "expected blocks, ValueError: not enough values to unpack"),
+    ((V, 2, "parameter"), [1.0], "expected variables and operators, ValueError: not enough values to unpack"),
     ((V, 2, "parameter"), [1.0, "l2", True], "expected a regularizer that is a number, got l2"),
     ((V, 2, "constant"), {"dtype": "int8", "shape": [1], "numbers": [1]}, "expected float32(1,), got int8(1,)"),
-    ((V, 0), None, "expected blocks, TypeError: "),
-    ((V,), 3, "expected blocks, TypeError: "),
+    ((V, 0), None, "expected variables and operators, TypeError: "),
+    ((V,), 3, "expected variables and operators, TypeError: "),
     ((P, 0, "in"), {"x": ["nowhere"]}, "operator 'opsdk::relu': expected names of variables, got 'nowhere'"),
     ((P, 0, "in"), {"x": [3]}, "operator 'opsdk::relu': expected names of variables, got '3'"),
     ((P, 0, "in"), {"x": "x"}, "operator 'opsdk::relu': expected a list of names, got x"),
@@ -120,7 +120,7 @@ def test_operators_that_read_each_other_are_refused(simple):
 def test_an_attribute_of_another_type_is_refused(main):
     opsdk.sum(static.data("x", [2], "float32"), axis=[0])
     document = json.loads(text_of(main))
-    attrs = document["programs"]["main"]["blocks"][0][P][0]["attrs"]
+    attrs = document["programs"]["main"][P][0]["attrs"]
     name = next(name for name in attrs if "axis" in name)
     for value in ("one", {"a": 1}, [[0]], [1e400], 2**80):
         attrs[name] = value
@@ -128,17 +128,63 @@ def test_an_attribute_of_another_type_is_refused(main):
             read(json.dumps(document))
 
 
-@pytest.mark.parametrize("blocks", [[], {}, None, 3, [None], ["x"]])
-def test_blocks_that_are_none_are_refused(simple, blocks):
+@pytest.mark.parametrize("part", ["variables", "operators"])
+@pytest.mark.parametrize("wrong", [None, 3, [None], ["x"]])
+def test_parts_that_are_none_are_refused(simple, part, wrong):
     document = copy.deepcopy(simple[0])
-    document["programs"]["main"]["blocks"] = blocks
-    assert "blocks" in refused(document)
+    document["programs"]["main"][part] = wrong
+    assert "expected" in refused(document)
 
 
-def test_a_block_of_a_later_parent_is_refused(simple):
-    document, block, _ = simple
-    document["programs"]["main"]["blocks"].append({**block, "parent": 1})
-    assert "a number expected 0 to 0, got 1" in refused(document)
+# -- bodies of branches and loops -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def branching(main):
+    """The document of a Program with a branch, and the line of its operator."""
+    x = static.data("x", [2])
+    x.stop_gradient = False
+    y = static.nn.cond(x.sum() > 0, lambda: x * 2.0, lambda: opsdk.exp(x))
+    static.gradients(y.sum(), [x])
+    document = json.loads(text_of(main))
+    return document, next(line for line in document["programs"]["main"][P] if line["op"] == "opsdk::cond@1"), y.name
+
+
+def test_a_program_with_a_branch_and_its_gradient_is_the_same_when_read(exe, main, branching):
+    document, _, name = branching
+    again = read(json.dumps(document))
+    assert json.loads(text_of(again)) == document
+    for sign in (1, -1):
+        feed = {"x": sign * np.array([1.0, 2.0], np.float32)}
+        wanted, got = (exe.run(program, feed, [name, "x@GRAD"]) for program in (main, again))
+        np.testing.assert_array_equal(wanted, got)
+    np.testing.assert_allclose(got[0], np.exp(feed["x"]), rtol=1e-6)
+
+
+BODIES = {
+    "a body expected names of its own variables": lambda body: body["inputs"].append("far"),
+    "a body expected to read its inputs alone": lambda body: body["inputs"].clear(),
+    "nothing before it gives": lambda body: body[P].reverse(),
+    "KeyError: 'outputs'": lambda body: body.pop("outputs"),
+}
+
+
+@pytest.mark.parametrize("text", BODIES)
+def test_bodies_that_are_none_are_refused(branching, text):
+    document, line, _ = branching
+    then = line["attrs"]["then"]
+    then[P].append(dict(then[P][0], **{"in": {"x": then["outputs"]}})) if "nothing" in text else None
+    BODIES[text](then)
+    assert text in refused(document)
+
+
+def test_bodies_in_bodies_without_end_are_refused(branching):
+    document, line, _ = branching
+    inner = {"inputs": [], "outputs": [], "variables": [], P: []}
+    for _ in range(60):
+        inner = {**inner, P: [{"op": line["op"], "in": {}, "out": {}, "attrs": {"then": inner}}]}
+    line["attrs"]["then"] = inner
+    assert "at most 50 bodies were expected in one another" in refused(document)
 
 
 # -- ops that nobody provides ------------------------------------------------------------------------------------------
