@@ -81,7 +81,7 @@ class Pace:
         if not (is_first or has_room):
             self._tell(call, f"at {{}}: judged at its own values alone{_of_several(subject)}, {_VARIED}")
             return Share(LEAST, varies=False, joins=True, behaves=False, leads=False)
-        varies = is_first or budget == self._session.budget
+        varies = is_first or calls >= 2 * needs + _BEHAVES
         if not (varies or call.extra):
             self._tell(call, f"at {{}}: judged at its own values alone, {_VARIED}")
         return Share(budget, varies, leads=not self._is_default or calls >= 2 * (needs + _BEHAVES))
