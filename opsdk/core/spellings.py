@@ -149,7 +149,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "vmap": "opsdk.autograd.functional.vmap",
         "func": "opsdk.autograd.functional, with vmap, jvp, vjp, jacobian and hessian; opsdk.nn.functional_call",
         "compile": "opsdk.static.Program, which is run whole; an op of opsdk.elementwise is compiled by itself",
-        "jit": "opsdk.static.Program, which is built by calling the layers inside of program_guard",
         "Size": "tuple(x.shape); a shape is a list",
         "dtype": "numpy.dtype, of which opsdk.float32 and the others are",
         "autocast": "opsdk.amp.auto_cast",
