@@ -5,7 +5,7 @@ import pytest
 
 import opsdk
 from opsdk import nn
-from opsdk.core.errors import AttributeValueError, DTypeError
+from opsdk.core.errors import DTypeError, PlaceError
 
 MADE = {
     "Linear": (3, 4),
@@ -73,7 +73,7 @@ def test_none_of_both_is_as_if_they_were_left_out():
 
 
 def test_a_place_that_is_not_served_and_a_dtype_that_there_is_not_are_named():
-    with pytest.raises(AttributeValueError, match="device expected cpu, the only place served yet, got cuda"):
+    with pytest.raises(PlaceError, match=r"Layer.to, Place\(cuda:0\): expected a CUDA device"):
         nn.Linear(2, 2, device="cuda")
     with pytest.raises(DTypeError, match="Layer, dtype: expected one of bool, int8"):
         nn.Linear(2, 2, dtype="float31")

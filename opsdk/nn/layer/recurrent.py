@@ -125,11 +125,13 @@ class _Recurrent(Layer):
 
 def _lstm_of(x: Any, state: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, *, reverse: bool) -> tuple[Any, Any]:
     """Returns what `rnn` does of an LSTM: the product of the whole sequence is one of its own, as of a linear layer."""
-    steps, batch, taken = x.shape
-    entered = ops.matmul(ops.reshape(x, [-1, taken]), w_ih, transpose_y=True)
+    sizes = [-1 if size == -1 else size for size in x.shape[:2]]  # of a Variable one may be open
+    rows = ops.reshape(x, [-1, x.shape[2]]) if sizes.count(-1) < 2 else x
+    entered = ops.matmul(rows, w_ih, transpose_y=True)
     if b_ih is not None or b_hh is not None:
         entered = entered + (b_hh if b_ih is None else b_ih if b_hh is None else b_ih + b_hh)
-    made: tuple[Any, Any] = lstm(ops.reshape(entered, [steps, batch, -1]), state, w_hh, reverse=reverse)
+    entered = entered if rows is x else ops.reshape(entered, [*sizes, w_ih.shape[0]])
+    made: tuple[Any, Any] = lstm(entered, state, w_hh, reverse=reverse)
     return made
 
 
