@@ -10,7 +10,7 @@ from opsdk import nn
 GPU = opsdk.CUDAPlace(0)
 
 
-@opsdk.op("t::halved(Tensor x) -> Tensor y")
+@opsdk.op("training::halved(Tensor x) -> Tensor y")
 def halved(x):
     return x / 2
 
