@@ -62,21 +62,28 @@ def names_of(opdef: OpDef, attrs: Mapping[str, Any]) -> tuple[list[str], list[st
     return list(names), [name for name in names if name in rests]
 
 
+def several_of(opdef: OpDef) -> list[str]:
+    """Returns what stands for several axes in the shapes of the op's domain: names, and `...`."""
+    rests = (dims.rest for dims in opdef.shapes.values())
+    return list(dict.fromkeys(rest for rest in rests if rest is not None))
+
+
 def lengths_named(opdef: OpDef, full: tuple[int, ...], attrs: Mapping[str, Any]) -> dict[str, int]:
     """Returns a length for each name in the shapes of the op's domain: attributes, then those of `full`, in turn.
 
     Names beyond have lengths that neither `full` nor another name has; where `K-1` were none of a length, K gets a
-    greater one. A name that stands for several axes is given how many they are: those that the other names leave, one
-    at least; none where `full` has none.
+    greater one. A name that stands for several axes, and `...`, is given how many they are: those that the other names
+    leave, one at least; none where `full` has none.
     """
     made = {name: length for name, (length, _) in known_lengths(opdef, attrs).items()}
     names, rests = names_of(opdef, attrs)
-    rank = max(1, (len(full) - len(names) + len(rests)) // len(rests)) if full and rests else 0
+    several = several_of(opdef)
+    rank = max(1, (len(full) - len(names) + len(rests)) // len(several)) if full and several else 0
     single = [one for name in names for one in (names_within(name, rank) if name in rests else [name])]
     more = (length for length in count(2) if length not in full)
     least = least_lengths(size for dims in opdef.shapes.values() for size in dims.sizes)
     drawn = {name: from_least(n, least.get(name, 0)) for name, n in zip(single, chain(full, more), strict=False)}
-    return made | drawn | dict.fromkeys(rests, rank)
+    return made | drawn | dict.fromkeys(several, rank)
 
 
 def from_least(length: int, least: int) -> int:

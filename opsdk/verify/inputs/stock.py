@@ -17,7 +17,7 @@ from opsdk.expr.row.row import COLUMN, ROW
 from opsdk.expr.row.row_infer import RowInfer
 from opsdk.verify.inputs.attributes import others
 from opsdk.verify.inputs.calls import Call, each, flat, refill
-from opsdk.verify.inputs.domains import beside, domain_of, lengths_named, names_of, ruled
+from opsdk.verify.inputs.domains import beside, domain_of, lengths_named, names_of, ruled, several_of
 
 SHAPES: tuple[tuple[tuple[int, ...], str], ...] = (
     ((3, 5), "matrix, with an exact 0"),
@@ -84,11 +84,12 @@ def is_ordinary(call: Call) -> bool:
 
 
 def _ranks(opdef: OpDef) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yields lengths with which names that stand for several axes do so for none, and for two."""
+    """Yields lengths with which what stands for several axes does so for none, and for two."""
     names, rests = names_of(opdef, {})
-    if rests:
-        yield (), f"no axes for {', '.join(rests)}"
-        yield tuple(range(2, 2 + len(names) + len(rests))), f"two axes for {', '.join(rests)}"
+    several = several_of(opdef)
+    if several:
+        yield (), f"no axes for {', '.join(several)}"
+        yield tuple(range(2, 2 + len(names) - len(rests) + 2 * len(several))), f"two axes for {', '.join(several)}"
 
 
 def _further(opdef: OpDef, rng: np.random.Generator) -> Iterator[Call]:

@@ -252,6 +252,23 @@ def test_where_a_name_stands_for_all_axes_they_are_as_many_as_without_a_domain(d
     assert all(x == y for x, y in found)
 
 
+def test_any_number_of_axes_is_drawn_as_none_one_and_two(define):
+    shape = opsdk.domain.shape
+    op = define(lambda x, w: x * w, domain={"x": shape(..., "F"), "w": shape("F")})
+    assert {x[:-1] for x, _ in drawn(op.opdef)} >= {(), (2,), (2, 2)}
+    assert all(x[-1:] == w for x, w in drawn(op.opdef))
+
+
+def test_a_gradient_that_keeps_one_of_many_rows_is_found_beside_any_number_of_axes(define):
+    def last(x, w, dy):
+        rows = (x * dy).reshape(-1, w.size)
+        return w * dy, rows[-1] if len(rows) else np.zeros_like(w)
+
+    shape = opsdk.domain.shape
+    op = define(lambda x, w: x * w, last, domain={"x": shape(..., "F"), "w": shape("F")})
+    assert "vjp.w" in {finding.check for finding in opsdk.verify(op, level="quick").findings}
+
+
 def test_lengths_are_drawn_from_the_least_on_and_an_attribute_may_leave_none(define):
     shape = opsdk.domain.shape
 
