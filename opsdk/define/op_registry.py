@@ -25,6 +25,7 @@ from opsdk.define.opdef import BUILTIN, Handle, OpDef
 H = TypeVar("H", bound=Handle)
 _GRADIENT = "_grad"  # how the names of gradient ops end
 GROUP = "opsdk.ops"  # of entry points
+_LATE = ("opsdk.nn", "opsdk.static")  # whose built-in ops are registered when they are imported
 
 
 class OpRegistry(Generic[H]):
@@ -336,11 +337,15 @@ class Providers:
     def supply(self, name: str) -> Iterator[None]:
         """Loads packages that may define an op, and yields whenever it is worth another look.
 
-        Those whose entry point or module is called like the op's namespace come first, together, so that it does not
-        depend on their order whether they clash; then all others.
+        First what registers built-in ops of its own. Then, together, so that it does not depend on their order whether
+        they clash, those whose entry point or module is called like the op's namespace; then all others.
         """
-        providers = [provider for provider in self.announced() if not provider.shadowed_by]
         namespace = name.rpartition("::")[0]
+        if namespace in ("", BUILTIN):
+            for module in _LATE:
+                slow(module)
+            yield
+        providers = [provider for provider in self.announced() if not provider.shadowed_by]
         likely = [provider for provider in providers if namespace in (provider.entry, provider.namespace)]
         for batch in (likely, [provider for provider in providers if provider not in likely]):
             for provider in batch:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -36,6 +38,16 @@ def prefix(net, tmp_path):
 
 def rows(count):
     return np.random.default_rng(count).standard_normal((count, 3)).astype("float32")
+
+
+def test_a_process_that_knows_the_predictor_alone_finds_the_ops_of_nets(tmp_path):
+    jit.save(nn.BatchNorm1D(3), tmp_path / "m", [InputSpec([None, 3])])
+    code = (
+        "import sys, numpy; from opsdk.inference import Predictor; assert 'opsdk.nn' not in sys.modules;"
+        "print(Predictor(sys.argv[1])(numpy.ones((2, 3), 'float32')).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "m")], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("(2, 3)\n", "")
 
 
 def test_arrays_go_in_and_come_out_as_the_layer_gives_them(net, prefix):
