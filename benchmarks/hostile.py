@@ -37,7 +37,7 @@ from opsdk.core.errors import OpsdkError
 from opsdk.core.files import tensors
 from opsdk.nn.layer.state import NAME_TABLE
 from opsdk.static import InputSpec
-from opsdk.static.files.model import INFO, MODEL, PARAMS, Model
+from opsdk.static.files.model import INFO, MODEL, PARAMS, Model, sealed
 
 # What a load takes beside arrays: containers, which are tens of bytes in Python for one in a file, messages, layers.
 SLACK = 1 << 19  # bytes
@@ -192,7 +192,10 @@ def _model_formats() -> dict[str, Format]:
             if suffix != INFO:
                 info = json.loads(held[INFO])
                 info["sha256"][suffix] = hashlib.sha256(held[suffix]).hexdigest()
-                held[INFO] = json.dumps(info).encode()
+                held[INFO] = sealed(info)
+            else:
+                with suppress(ValueError, TypeError, AttributeError, RecursionError):
+                    held[INFO] = sealed(json.loads(held[INFO]))  # so that what is in it is looked at
             return jit.TranslatedLayer(_Held(held))
 
         return load

@@ -58,6 +58,9 @@ class Replay:
         kept = [(name, value) for name, value in constants if name not in touched]
         self._constants = [(self._slots[name], value, Tensor(value)) for name, value in kept]
 
+    def __deepcopy__(self, memo: object) -> Replay:
+        return self  # calls and constants, which nothing changes
+
     def __call__(self, given: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
         """Makes every call.
 

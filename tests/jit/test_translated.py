@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,16 @@ def test_it_is_a_layer_in_evaluation_mode_with_the_names_of_the_original(loaded)
     assert loaded.line.weight is loaded.tied.weight
     assert loaded.train() is loaded
     assert loaded.training
+
+
+def test_a_copy_of_it_is_trained_by_itself(loaded):
+    other = copy.deepcopy(loaded)
+    before = loaded(X, X).numpy()
+    with opsdk.no_grad():
+        other.line.weight.fill_(0.0)
+        other.line.bias.fill_(0.0)
+    assert np.array_equal(other(X, X).numpy(), X.repeat(1, 0))
+    assert np.array_equal(loaded(X, X).numpy(), before)
 
 
 def test_it_says_what_it_takes(loaded):

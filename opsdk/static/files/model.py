@@ -26,7 +26,7 @@ from opsdk.static.ir.variable import Variable
 MODEL, PARAMS, INFO = ".pdmodel", ".pdiparams", ".pdiparams.info"
 _SUFFIXES = (INFO, PARAMS, MODEL, ".pdparams", ".pdopt")
 _VERSION = 1
-_KEY = "opsdk.info"
+_KEY, _CHECK = "opsdk.info", "check"
 _DEEPEST = 100  # layers in one another
 
 
@@ -89,6 +89,9 @@ class Function:
         self.inputs: list[str] = inputs
         self.outputs = outputs
 
+    def __deepcopy__(self, memo: object) -> Function:
+        return self  # nothing changes it
+
 
 def write_model(
     path: str | os.PathLike[str],
@@ -133,10 +136,20 @@ def write_model(
     prefix = prefix_of(path, subject)
     with ExitStack() as stack:  # all are on the disk before the first takes its name
         files = [stack.enter_context(replacing(prefix + suffix, subject)) for suffix in (MODEL, PARAMS, INFO)]
-        for file, data in zip(files, (model, params, json.dumps(info, indent=1).encode() + b"\n"), strict=True):
+        for file, data in zip(files, (model, params, sealed(info)), strict=True):
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+
+
+def sealed(info: Mapping[str, Any]) -> bytes:
+    """Returns the bytes of an `.info`, with a checksum of what is in it."""
+    return json.dumps({**info, _CHECK: _check(info)}, indent=1).encode() + b"\n"
+
+
+def _check(info: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in info.items() if key != _CHECK}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def packed(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -193,23 +206,34 @@ class Model:
     def _info(self, data: bytes) -> dict[str, Any]:
         try:
             info = json.loads(data)
-            version = info[_KEY]
+            version, held, check = info[_KEY], info[_CHECK], _check(info)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise self._unread(error) from None
+        if version != _VERSION:
+            raise SavedFileError(
+                f"{self.subject}: expected version {_VERSION} of {INFO}, got {str(version)[:20]}; a newer opsdk wrote "
+                "it: update opsdk"
+            )
+        if held != check:
+            raise SavedFileError(
+                f"{self.subject}: expected the {INFO} that was written, got another by its checksum; damaged, or "
+                "edited: save the model again"
+            )
+        try:
             sums, state = info["sha256"], {path: Kept(**entry) for path, entry in info["state"].items()}
             fits = set(sums) == {MODEL, PARAMS} and all(
                 kept.kind in KINDS and isinstance(kept.trainable, bool) and isinstance(kept.variable, str)
                 for kept in state.values()
             )
             fits = fits and all(path.count(".") < _DEEPEST for path in state)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise SavedFileError(f"{self.subject}: expected {INFO} in JSON, {error}; damaged?") from None
-        if version != _VERSION:
-            raise SavedFileError(
-                f"{self.subject}: expected version {_VERSION} of {INFO}, got {str(version)[:20]}; a newer opsdk wrote "
-                "it: update opsdk"
-            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._unread(error) from None
         if not fits:
             raise SavedFileError(f"{self.subject}: expected checksums and a state in {INFO}, got other ones; damaged?")
         return {"sha256": sums, "state": state, "evaluated_only": str(info.get("evaluated_only", ""))[:1000]}
+
+    def _unread(self, error: Exception) -> SavedFileError:
+        return SavedFileError(f"{self.subject}: expected {INFO} in JSON, {error}; damaged?")
 
     @property
     def names(self) -> list[str]:

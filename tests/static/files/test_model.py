@@ -8,7 +8,7 @@ import opsdk
 from opsdk import jit, nn
 from opsdk.core.errors import FileMissingError, FileWriteError, OpsdkError, SavedFileError
 from opsdk.static import InputSpec
-from opsdk.static.files.model import INFO, MODEL, PARAMS, Model, prefix_of
+from opsdk.static.files.model import INFO, MODEL, PARAMS, Model, prefix_of, sealed
 
 SPEC = [InputSpec([None, 3])]
 
@@ -26,19 +26,24 @@ def opened(prefix):
     return {name: model.function(name) for name in model.names}
 
 
+def as_written(info):
+    """The bytes of an info, with its checksum where it is to fit."""
+    return sealed(info) if isinstance(info, dict) and info.get("check", "00") != "00" else json.dumps(info).encode()
+
+
 def rewritten(prefix, change, suffix=MODEL, sums=True):
     """Writes one file anew, with what a function makes of its JSON, and its checksum into the other."""
     info = json.loads(Path(prefix + INFO).read_text())
     if suffix == INFO:
         changed = change(info)
-        Path(prefix + INFO).write_text(json.dumps(info if changed is None else changed))
+        Path(prefix + INFO).write_bytes(as_written(info if changed is None else changed))
         return
     document = json.loads(Path(prefix + MODEL).read_text())
     change(document)
     Path(prefix + MODEL).write_text(json.dumps(document))
     if sums:
         info["sha256"][MODEL] = hashlib.sha256(Path(prefix + MODEL).read_bytes()).hexdigest()
-        Path(prefix + INFO).write_text(json.dumps(info))
+        Path(prefix + INFO).write_bytes(sealed(info))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +155,7 @@ def test_a_file_of_another_save_is_told(prefix, tmp_path, suffix):
     [
         (lambda info: [], "expected .pdiparams.info in JSON"),
         (lambda info: {}, "expected .pdiparams.info in JSON, 'opsdk.info'; damaged?"),
+        (lambda info: {**info, "check": "00"}, "expected the .pdiparams.info that was written, got another by its"),
         (
             lambda info: info.update({"opsdk.info": 2}),
             "expected version 1 of .pdiparams.info, got 2; a newer opsdk wrote",
@@ -175,7 +181,7 @@ def test_a_text_that_is_not_utf_8_is_refused(prefix):
     Path(prefix + MODEL).write_bytes(b"\xff\xfe")
     info = json.loads(Path(prefix + INFO).read_text())
     info["sha256"][MODEL] = hashlib.sha256(b"\xff\xfe").hexdigest()
-    Path(prefix + INFO).write_text(json.dumps(info))
+    Path(prefix + INFO).write_bytes(sealed(info))
     with pytest.raises(SavedFileError, match="expected a text in UTF-8, invalid start byte; damaged"):
         opened(prefix)
 
