@@ -75,7 +75,8 @@ def _branched(pred: Variable, functions: Sequence[Callable[[], Any]]) -> Any:
         if one.dtype != other.dtype or one.ndim != other.ndim:
             raise ProgramError(
                 f"cond: expected both functions to return values alike, of value {i} true_fn gave {one.dtype} "
-                f"{shape_text(one.spec.shape)}, false_fn {other.dtype} {shape_text(other.spec.shape)}; cast one"
+                f"{shape_text(one.spec.shape)}, false_fn {other.dtype} {shape_text(other.spec.shape)}; "
+                f"{'reshape' if one.dtype == other.dtype else 'cast'} one"
             )
     if not outputs[0]:
         return returned[0]
@@ -216,7 +217,8 @@ def _repeated(program: Program, cond: Callable[..., Any], body: Callable[..., An
         if value.dtype != first.dtype or value.ndim != first.ndim:
             raise ProgramError(
                 f"while_loop: body expected to keep dtype and dimensions, of loop variable {i} it takes {first.dtype} "
-                f"{shape_text(first.spec.shape)} and gives {value.dtype} {shape_text(value.spec.shape)}; cast it"
+                f"{shape_text(first.spec.shape)} and gives {value.dtype} {shape_text(value.spec.shape)}; "
+                f"{'reshape' if value.dtype == first.dtype else 'cast'} it"
             )
     captured = _union(opened)
     bodies = opened[0].close(captured, [goes_on]), opened[1].close(captured, made)

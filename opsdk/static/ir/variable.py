@@ -145,7 +145,10 @@ class Variable(DtypeMethods, ValueMethods):
         view.stop_gradient = True
         return view
 
-    __bool__ = _refused("a truth value", "choose with opsdk.where(condition, x, y), or ")
+    __bool__ = _refused(
+        "a truth value",
+        "choose with opsdk.where(condition, x, y), branch or loop with static.nn.cond and while_loop, or ",
+    )
     __len__ = _refused("a length")
     __iter__ = _refused("elements to iterate over")
     __float__ = __int__ = _refused("a number")

@@ -114,7 +114,7 @@ def test_on_a_tensor_the_one_function_is_called():
 WRONG = {
     "one structure, true_fn gave ['a value', 'a value'], false_fn a value": (lambda x: (x, x), lambda x: x),
     "of value 0 true_fn gave float32 (2,), false_fn int64 (2,); cast one": (lambda x: x, lambda x: x.astype("int64")),
-    "of value 0 true_fn gave float32 (2,), false_fn float32 ()": (lambda x: x, lambda x: x.sum()),
+    "of value 0 true_fn gave float32 (2,), false_fn float32 (); reshape one": (lambda x: x, lambda x: x.sum()),
     "a function returned object": (lambda x: object(), lambda x: object()),
 }
 
@@ -259,7 +259,7 @@ def test_on_tensors_it_is_pythons_loop():
 
 LOOPS = {
     "body expected to return what it takes, ['a value'], got [['a value', 'a value']]": lambda s: (s, s),
-    "of loop variable 0 it takes float32 (2,) and gives float32 (); cast it": lambda s: s.sum(),
+    "of loop variable 0 it takes float32 (2,) and gives float32 (); reshape it": lambda s: s.sum(),
     "of loop variable 0 it takes float32 (2,) and gives float64 (2,); cast it": lambda s: s.astype("float64"),
 }
 
