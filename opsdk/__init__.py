@@ -104,7 +104,7 @@ from opsdk.ops.updates import plain as _update  # noqa: F401 - registers its ops
 if TYPE_CHECKING:
     import gradcheck
     from gradcheck import domain
-    from opsdk import amp, callbacks, cuda, inference, io, jit, metric, nn, optim, optimizer, static, vision
+    from opsdk import amp, callbacks, cuda, fluid, inference, io, jit, metric, nn, optim, optimizer, static, vision
     from opsdk.backends.c.emit import c_source
     from opsdk.backends.inspect.explain import explain
     from opsdk.backends.inspect.native_entry import native
@@ -217,6 +217,7 @@ __all__ = [
     "static",
     "jit",
     "inference",
+    "fluid",
     "nn",
     "optim",
     "optimizer",
@@ -246,7 +247,21 @@ _FUNCTIONS = {
     "summary": "model.summary",
 }
 _MODULES = {
-    *("amp", "callbacks", "cuda", "inference", "io", "jit", "metric", "nn", "optim", "optimizer", "static", "vision"),
+    *(
+        "amp",
+        "callbacks",
+        "cuda",
+        "fluid",
+        "inference",
+        "io",
+        "jit",
+        "metric",
+        "nn",
+        "optim",
+        "optimizer",
+        "static",
+        "vision",
+    ),
 }
 _DTYPES = {  # PyTorch's words, of which three are Python's as well
     "bfloat16": "bfloat16",

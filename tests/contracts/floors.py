@@ -24,6 +24,7 @@ FLOORS = {
     "callbacks": 5,
     "model": 5,
     "jit": 5,
+    "fluid": 5,
     "inference": 5,
     "vision": 5,
     "distributed": 5,

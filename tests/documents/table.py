@@ -17,7 +17,7 @@ TITLES = {
 }
 # Those that wait for what they need.
 LATER = {
-    **dict.fromkeys(("F1", "F2", "F3", "F5"), "of the static side"),
+    **dict.fromkeys(("F2", "F3", "F5"), "of the static side"),
     "E2": "advice, of which nothing can be run",
 }
 _INTRODUCTION = f"""# What five documents describe
