@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opsdk import static
 from opsdk.io.reader import batch
-from opsdk.static import Executor, Program, Variable, default_main_program
+from opsdk.static import (
+    Executor,
+    Program,
+    Variable,
+    default_main_program,
+    deserialize_persistables,
+    load_from_file,
+    save_to_file,
+)
+from opsdk.static import load_inference_model as load_model
+from opsdk.static import save_inference_model as save_model
 from opsdk.static.files.model import packed
 from opsdk.static.files.saved import state_of
 
@@ -38,7 +47,7 @@ def save_inference_model(
     """
     program = main_program or default_main_program()
     feeds = [program.global_block().var(name) for name in feeded_var_names]
-    static.save_inference_model(str(Path(dirname) / MODEL), feeds, list(target_vars), executor, program=program)
+    save_model(str(Path(dirname) / MODEL), feeds, list(target_vars), executor, program=program)
 
 
 def load_inference_model(dirname: str, executor: Executor | None = None) -> list[Any]:
@@ -47,7 +56,7 @@ def load_inference_model(dirname: str, executor: Executor | None = None) -> list
     Raises:
         FileMissingError, SavedFileError: as of `static.load_inference_model`.
     """
-    return static.load_inference_model(str(Path(dirname) / MODEL), executor)
+    return load_model(str(Path(dirname) / MODEL), executor)
 
 
 def save_params(executor: Any, dirname: str, main_program: Program | None = None) -> None:
@@ -61,7 +70,7 @@ def save_persistables(executor: Any, dirname: str, main_program: Program | None 
 
 
 def _save(dirname: str, main_program: Program | None, mode: str) -> None:
-    static.save_to_file(str(Path(dirname) / PARAMS), packed(state_of(main_program or default_main_program(), mode)))
+    save_to_file(str(Path(dirname) / PARAMS), packed(state_of(main_program or default_main_program(), mode)))
 
 
 def load_persistables(executor: Any, dirname: str, main_program: Program | None = None) -> None:
@@ -71,8 +80,8 @@ def load_persistables(executor: Any, dirname: str, main_program: Program | None 
         FileMissingError, SavedFileError: there is no file, or it is damaged.
         ProgramError: the Program has no variable of a name.
     """
-    data = static.load_from_file(str(Path(dirname) / PARAMS))
-    static.deserialize_persistables(main_program or default_main_program(), data)
+    data = load_from_file(str(Path(dirname) / PARAMS))
+    deserialize_persistables(main_program or default_main_program(), data)
 
 
 load_params = load_persistables
