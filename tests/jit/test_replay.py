@@ -112,3 +112,16 @@ def test_branches_and_loops_are_replayed_with_their_gradients():
     made = Replay(main, [z.name], "replay")({"x": given}, [z.name])[z.name]
     made.sum().backward()
     assert (made.tolist(), given.grad.tolist()) == ([9.0, 36.0], [18.0, 36.0])  # of (3 x)²
+
+
+def test_a_gradient_that_the_function_stopped_stays_stopped():
+    def half(x):
+        y = x * 2.0
+        y.stop_gradient = True
+        return y + x
+
+    traced = trace(half, [InputSpec([2])], {}, "trace")
+    given = opsdk.to_tensor([1.0, 2.0], stop_gradient=False)
+    made = Replay(traced.program, traced.wanted, "replay")({traced.names[0]: given}, traced.wanted)[traced.wanted[0]]
+    made.sum().backward()
+    assert (made.tolist(), given.grad.tolist()) == ([3.0, 6.0], [1.0, 1.0])
