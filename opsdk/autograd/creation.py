@@ -26,6 +26,8 @@ from opsdk.define.frontend import MAKER, at_once, owner_of
 from opsdk.ops import creation as ops
 from opsdk.ops import resizing
 from opsdk.ops import shape as shape_ops
+from opsdk.ops.elements.index_put import index_put_
+from opsdk.ops.elements.indexing import encode_index
 
 _MOST_STEPS = 2.0**48
 
@@ -340,12 +342,15 @@ def randperm(n: int, dtype: DTypeLike = "int64", seed: int = 0) -> Tensor:
 def assign(x: Any, output: Tensor | None = None) -> Any:
     """Returns a copy of a tensor, array or Program variable that gradients flow through, or copies it into `output`.
 
+    A Program variable is copied into a buffer of a layer whenever the Program runs.
+
     Raises:
         ShapeError: `output` has another shape.
         AttributeValueError: it is no tensor.
     """
-    if output is None and _is_of_a_program(x):
-        return shape_ops.assign(x)
+    if _is_of_a_program(x) and (output is None or getattr(output, "_is_state", False)):
+        every = encode_index(...)[0]
+        return shape_ops.assign(x) if output is None else index_put_(output, [], shape_ops.detach(x), index=every)
     source = x if isinstance(x, Tensor) else to_tensor(x)
     if output is None:
         return source.clone() if source is x else _here(source._array)

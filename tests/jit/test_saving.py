@@ -370,3 +370,28 @@ def test_a_save_that_fails_leaves_the_model_that_was_there(prefix, monkeypatch, 
     monkeypatch.undo()
     assert {each.name: each.read_bytes() for each in Path(prefix).parent.iterdir()} == before
     jit.load(prefix)
+
+
+class Remembering(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(2, 2)
+        self.register_buffer("latest", opsdk.zeros([2]))
+
+    def forward(self, x):
+        y = self.line(x)
+        opsdk.assign(y.sum(axis=0), self.latest)
+        return y
+
+
+def test_what_a_forward_copies_into_a_buffer_is_there_after_each_call(tmp_path):
+    net = Remembering()
+    jit.save(net, tmp_path / "m", [InputSpec([None, 2])])
+    loaded = jit.load(tmp_path / "m")
+    for seed in (0, 1):
+        x = np.random.default_rng(seed).normal(size=(3, 2)).astype(np.float32)
+        expected = (x @ net.line.weight.numpy() + net.line.bias.numpy()).sum(0)
+        loaded(x).sum().backward()
+        np.testing.assert_allclose(loaded.latest.numpy(), expected, rtol=1e-5)
+    assert not net.latest.numpy().any()
+    assert loaded.latest.stop_gradient
