@@ -97,12 +97,13 @@ def save_inference_model(
     made = normalize_program(program or default_main_program(), feed_vars, fetch_vars)
     feeds, fetches = (_names(entry) for entry in (feed_vars, fetch_vars))
     outputs = values.tree(fetches, lambda value: value if isinstance(value, str) else None)
-    arrays = state_of(made)
+    known = made.global_block().vars
+    arrays = {name: value for name, value in state_of(made).items() if name in known}
     state = {
         name: Kept(
             name,
-            "parameter" if isinstance(made.global_block().vars[name], Parameter) else "buffer",
-            not made.global_block().vars[name].stop_gradient,
+            "parameter" if isinstance(known[name], Parameter) else "buffer",
+            not known[name].stop_gradient,
         )
         for name in arrays
     }

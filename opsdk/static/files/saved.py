@@ -25,6 +25,7 @@ from opsdk.static.files.written import described, packages_of, text_of
 from opsdk.static.ir.program import Program
 from opsdk.static.ir.variable import Parameter, Variable
 from opsdk.static.run.scope import Scope, global_scope
+from opsdk.static.run.steps import RANDOM_COUNTER
 
 PARAMS, OPT = ".pdparams", ".pdopt"
 _MODES: Mapping[str, Callable[[Variable], bool]] = {
@@ -36,6 +37,8 @@ _MODES: Mapping[str, Callable[[Variable], bool]] = {
 
 def state_of(program: Program, mode: str = "all", scope: Scope | None = None) -> dict[str, np.ndarray]:
     """Returns copies of the values that a Scope has of a Program's persistable variables.
+
+    With all but parameters comes how many runs drew random numbers, so that the next one draws those that come next.
 
     Args:
         program: the Program.
@@ -50,9 +53,10 @@ def state_of(program: Program, mode: str = "all", scope: Scope | None = None) ->
         raise ProgramError(f"state_dict: mode expected 'param', 'opt' or 'all', got {mode!r}")
     wanted = [v for v in program.list_vars() if v.persistable and _MODES[mode](v)]
     scope = scope or global_scope()
+    names = [*[v.name for v in wanted], *([RANDOM_COUNTER] if mode != "param" else [])]
     with scope.turn:
         copies = scope.take_in({v.name: v.held for v in wanted if v.held is not None})
-        held = {**scope.snapshot([v.name for v in wanted]), **copies}
+        held = {**scope.snapshot(names), **copies}
         found = {name: np.array(value) for name, value in held.items() if value is not None}
     missing = [v.name for v in wanted if v.name not in found]
     if missing:
@@ -78,6 +82,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any], scope: Sc
         DTypeError: numbers that the variable's dtype does not hold.
     """
     known = {v.name: v for v in program.list_vars() if v.persistable}
+    known[RANDOM_COUNTER] = Variable(program.global_block(), RANDOM_COUNTER, [], "int64")
     made: dict[str, np.ndarray] = {}
     for name, value in state_dict.items():
         if name not in known:
@@ -140,7 +145,8 @@ def load(program: Program, model_path: str, executor: Any = None, var_list: Sequ
             f"static.load {model_path!r}: expected a value of {missing[0]!r}; the files have "
             f"{alternatives(missing[0], found)}"
         )
-    set_program_state(program, {v.name: found[v.name] for v in wanted})
+    names = [*[v.name for v in wanted], *([RANDOM_COUNTER] if var_list is None and RANDOM_COUNTER in found else [])]
+    set_program_state(program, {name: found[name] for name in names})
 
 
 def load_program_state(model_path: str, var_list: Sequence[Variable] | None = None) -> dict[str, np.ndarray]:

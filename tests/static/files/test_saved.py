@@ -64,6 +64,21 @@ def test_training_goes_on_from_what_was_saved_bit_for_bit(exe, ran, startup, tra
     assert [a.tobytes() for a in found] == [a.tobytes() for a in expected]
 
 
+def test_random_numbers_go_on_where_they_were(exe, main, startup, tmp_path):
+    x = static.data("x", [None, 50], "float32")
+    kept = opsdk.nn.functional.dropout(static.nn.fc(x, 50), 0.5)
+    feed = {"x": np.ones((2, 50), "float32")}
+    exe.run(startup)
+    exe.run(main, feed)
+    static.save(main, str(tmp_path / "m"))
+    expected = exe.run(main, feed, [kept])
+    with static.scope_guard(static.Scope()):
+        exe.run(startup)
+        static.load(main, str(tmp_path / "m"))
+        np.testing.assert_array_equal(exe.run(main, feed, [kept]), expected)
+    assert not np.array_equal(exe.run(main, feed, [kept]), expected)
+
+
 def test_what_was_saved_is_read_without_the_code_and_trained(exe, ran, trained, tmp_path):
     static.save(ran, str(tmp_path / "m"))
     expected = exe.run(ran, feed=FEED, fetch_list=[trained.name])
