@@ -22,7 +22,7 @@ from opsdk.verify.session import Session
 from opsdk.verify.subjects import Subject
 
 # Calls of functions for one check of all samples: a second or two. Quick checks have few samples and little budget.
-_WORK: dict[Level, float] = {"quick": math.inf, "default": 2e6, "thorough": 6e6}
+_WORK: dict[Level, float] = {"quick": math.inf, "default": 3e6, "thorough": 6e6}
 _BESIDE = 60  # of gradcheck itself, at each forward call
 LEAST = 200  # forward calls, gradcheck's least budget
 _EACH = 250  # forward calls for the gradient of one input, whatever the budget
@@ -89,7 +89,7 @@ class Pace:
     def second(self, call: Call, subject: Subject) -> Share | None:
         """Returns how far the gradient of a gradient at a call is judged, and says what that leaves out; None, not."""
         calls, needs = self._calls(call, subject, 2), _needs(subject)
-        is_whole = not self._is_default or calls >= needs + _BEHAVES
+        is_whole = not self._is_default or calls >= needs
         self._left -= (min(needs, self._session.budget) if is_whole else _EACH) * self._each(call, subject, 2)
         if self._is_default and call not in self._first and self._left < 0:
             self._tell(call, "of its gradient at {}: not judged for the time that it takes; --thorough does")
