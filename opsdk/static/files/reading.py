@@ -198,7 +198,8 @@ def _read_operator(block: Block, line: Any, calls: list[Operator], depth: int) -
     }
     inputs, outputs = (_read_slots(block, line[role], names, where) for role, names in _roles(opdef))
     for decl, names in zip(schema.inputs, inputs.values(), strict=True):
-        fits = decl.kind == "list" or len(names) == 1 or (decl.kind == "optional" and not names)
+        may_lack = decl.kind == "optional" or decl.name in line.get("residuals", ())  # which a run keeps under a name
+        fits = decl.kind == "list" or len(names) == 1 or (may_lack and not names)
         if not fits or ("" in names and not decl.holes):
             raise NotWrittenError(f"{where}: input {decl.name!r} expected {decl}, got {len(names)} variables")
     role = line.get("role", FORWARD)
@@ -207,7 +208,8 @@ def _read_operator(block: Block, line: Any, calls: list[Operator], depth: int) -
     file, _, number = _text(line.get("at", "a file:0")).rpartition(":")
     origin = Origin(file, int(number) if number.isdecimal() and len(number) < 10 else 0)
     try:
-        late = dict.fromkeys(line.get("specs", ()))  # which a run gives, of values as they are then
+        # What a run gives: specs of values as they are then, and residuals that are objects.
+        late = dict.fromkeys([*line.get("specs", ()), *(n for n in line.get("residuals", ()) if n in decls)])
         complete = complete_attrs(opdef, {**late, **attrs})
         attrs = {name: value for name, value in complete.items() if name not in late or name in attrs}
         made = Operator(opdef, inputs, outputs, attrs, role, origin)

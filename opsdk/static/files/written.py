@@ -148,7 +148,7 @@ def _named(opdef: OpDef, operator: Operator, subject: str) -> dict[str, Any]:
             at=at,
         )
     held = REGISTRY.held(opdef.name)
-    if held is not None and held.opdef.is_same(opdef):
+    if held is not None and (held.opdef.kernels is opdef.kernels or held.opdef.is_same(opdef)):
         return {"op": opdef.schema.identity}
     guarded = REGISTRY.held(opdef.name.removesuffix("_check"))
     if guarded is not None and guarded.opdef.is_composite and guard_of(guarded.opdef) is opdef:

@@ -19,7 +19,7 @@ NAMES = sorted(
 # An op of each kind: a list of inputs, optional ones, a mutated one, several results, residuals, a composite.
 FEW = [
     *("opsdk::concat", "opsdk::batch_norm", "opsdk::conv", "opsdk::layer_norm", "opsdk::max_pool"),
-    *("opsdk::matmul", "opsdk::where", "opsdk::cumsum"),
+    *("opsdk::matmul", "opsdk::where", "opsdk::cumsum", "opsdk::lstm"),
 ]
 
 
@@ -43,7 +43,7 @@ def through_text(monkeypatch):
 
 def tried(name):
     """Gives the findings of an op in Programs, on its own samples."""
-    session = Session(opsdk.REGISTRY.get(name).opdef, [], 0, 200, level="quick")
+    session = Session(opsdk.find_op(name).opdef, [], 0, 200, level="quick")
     verify_run._find_calls(session, None)
     check_runtime(session, next(each for each in TRIALS if each.check == "static"))
     return session.findings
@@ -59,5 +59,9 @@ def test_an_op_goes_through_text_and_gives_the_same_bits(through_text, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_op_goes_through_text_and_gives_the_same_bits(through_text, name):
-    assert not tried(name)
+    found = tried(name)
+    if opsdk.REGISTRY.get(name).opdef.schema.callables:  # a function is code, unless it is an op
+        assert all("code, which no file holds: make it a registered op" in each.message for each in found.values())
+        return
+    assert not found
     assert through_text or not trial.ProgramTrial().takes(opsdk.REGISTRY.get(name).opdef)
