@@ -24,7 +24,7 @@ from opsdk.ops.shape import assign
 from opsdk.static.build.backward import gradients
 from opsdk.static.build.building import MAKING, is_state, stand_in
 from opsdk.static.build.recording import may_agree
-from opsdk.static.ir.operator import tested
+from opsdk.static.ir.operator import is_tested, tested
 from opsdk.static.ir.program import Program, default_main_program, defaults_held
 from opsdk.static.ir.variable import Variable
 from opsdk.static.run.steps import Compiled
@@ -91,7 +91,7 @@ class Body:
     @property
     def draws(self) -> bool:
         """Whether something in it draws random numbers."""
-        return any(operator.seeds for operator in self.program.global_block().ops)
+        return any(one.seeds and not is_tested(one.attrs) for one in self.program.global_block().ops)
 
     def gradient(self, asked: Sequence[int], given: Sequence[int]) -> Body:
         """Returns the body that computes gradients of inputs, from the inputs and cotangents of outputs.

@@ -103,7 +103,12 @@ class Operator:
 
     @property
     def seeds(self) -> dict[str, int]:
-        """The keys of the random numbers that it draws: its attribute `seed` and its generators."""
+        """The keys of the random numbers that it draws: its attribute `seed` and its generators.
+
+        A branch or loop draws what its bodies do, nothing where they are tested.
+        """
+        if self.bodies and not any(body.draws for body in self.bodies):
+            return {}
         found = {name: self.attrs.get(name) for name in ("seed", *self.opdef.schema.generators)}
         return {name: seed for name, seed in found.items() if isinstance(seed, int)}
 

@@ -103,6 +103,15 @@ def test_a_clone_for_tests_tests_its_branches(exe, main, startup):
     np.testing.assert_array_equal(got, ones)
 
 
+def test_a_branch_that_draws_nothing_leaves_the_count_of_draws(exe, main, startup, x):
+    y = cond(x.sum() > 0, lambda: nn.functional.dropout(x, 0.5), lambda: x)
+    exe.run(startup)
+    exe.run(main.clone(for_test=True), {"x": UP}, [y.name])
+    assert static.global_scope().lookup("@RANDOM_COUNTER@") is None
+    exe.run(main, {"x": UP}, [y])
+    assert static.global_scope().lookup("@RANDOM_COUNTER@") == 1
+
+
 def test_on_a_tensor_the_one_function_is_called():
     x, seen = opsdk.to_tensor(UP, stop_gradient=False), []
     y = cond(x.sum() > 0, lambda: x * 2.0, lambda: seen.append(1))
